@@ -1,0 +1,1 @@
+"""Connections, transactions and the engine's errors, by their own names."""

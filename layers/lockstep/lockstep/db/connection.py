@@ -1,0 +1,188 @@
+"""One MySQL session, opened on first use and kept for the life of the execution environment.
+
+What every statement may rely on:
+- READ COMMITTED: a guarded UPDATE and a locking read see the newest commit, and a guarded UPDATE
+of 0 rows
+  keeps no lock, so nothing may be concluded from it later.
+- autocommit is on and transactions are opened by BEGIN: no transaction outlives a frozen Lambda.
+- PyMySQL leaves FOUND_ROWS off, so affected rows are rows *changed*: 1 means "I won".
+- time_zone is +00:00 and DATETIME comes back as aware UTC; sql_mode is strict, nothing is
+truncated.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Final, LiteralString
+
+import pymysql
+from pymysql.constants import FIELD_TYPE
+from pymysql.converters import conversions, convert_datetime
+
+from lockstep import settings
+from lockstep.db.errors import translate
+
+type Row = dict[str, Any]
+type Arguments = Sequence[object] | Mapping[str, object]
+
+CONNECT_TIMEOUT_SECONDS: Final = 5
+# Longer than any lock wait: a read that gives up first leaves an outcome nobody knows.
+READ_TIMEOUT_SECONDS: Final = 8
+
+_SQL_MODE: Final = (
+    "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
+    "NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
+)
+
+
+class UnsupportedServer(Exception):
+    """The server is not MySQL 8.0 or later; MariaDB lacks FOR SHARE and more."""
+
+
+def _utc(text: str | bytes) -> datetime:
+    moment = convert_datetime(text)
+    assert isinstance(moment, datetime)  # noqa: S101 - strict mode stores no zero dates
+    return moment.replace(tzinfo=UTC)
+
+
+_CONVERSIONS: Final[dict[Any, Any]] = {
+    **conversions,
+    FIELD_TYPE.DATETIME: _utc,
+    FIELD_TYPE.JSON: json.loads,
+}
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        raise translate(error) from error
+
+
+class Connection:
+    """A session that counts its round trips and raises engine errors by their own names."""
+
+    def __init__(self, session: "pymysql.Connection[pymysql.cursors.DictCursor]") -> None:
+        self._session = session
+        self.round_trips = 0
+
+    def execute(self, sql: LiteralString, arguments: Arguments = ()) -> int:
+        """Run one statement; the number of rows changed (or read)."""
+        return self._run(sql, arguments).rowcount
+
+    def insert(self, sql: LiteralString, arguments: Arguments = ()) -> int:
+        """Run one INSERT; the AUTO_INCREMENT id it drew."""
+        return int(self._run(sql, arguments).lastrowid)
+
+    def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
+        """Run one INSERT with a VALUES list of all ``rows``, in one round trip."""
+        self.round_trips += 1
+        with self._session.cursor() as cursor, _translated():
+            cursor.executemany(sql, rows)
+
+    def one(self, sql: LiteralString, arguments: Arguments = ()) -> Row | None:
+        """The only row of a query, or None. Several rows are a programming error."""
+        rows = self.all(sql, arguments)
+        if len(rows) > 1:
+            raise ValueError(f"{len(rows)} rows where at most one was expected")
+        return rows[0] if rows else None
+
+    def all(self, sql: LiteralString, arguments: Arguments = ()) -> list[Row]:
+        """Every row of a query."""
+        return list(self._run(sql, arguments).fetchall())
+
+    def close(self) -> None:
+        self._session.close()
+
+    @property
+    def thread_id(self) -> int:
+        """The engine's id of this session, as its lock tables show it."""
+        return int(self._session.thread_id())  # type: ignore[no-untyped-call]
+
+    def _run(self, sql: LiteralString, arguments: Arguments) -> "pymysql.cursors.DictCursor":
+        self.round_trips += 1
+        cursor = self._session.cursor()
+        with _translated():
+            cursor.execute(sql, arguments or None)
+        return cursor
+
+
+def connect(database: settings.DatabaseSettings) -> Connection:
+    """Open a session. Raises ConnectionLost, UnsupportedServer."""
+    user, password = _credentials(database)
+    with _translated():
+        session = pymysql.connect(
+            host=database.host,
+            port=database.port,
+            database=database.name,
+            user=user,
+            password=password,
+            charset="utf8mb4",
+            autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            read_timeout=READ_TIMEOUT_SECONDS,
+            write_timeout=READ_TIMEOUT_SECONDS,
+            init_command=_session_variables(database.lock_wait_seconds),
+            cursorclass=pymysql.cursors.DictCursor,
+            conv=_CONVERSIONS,
+        )
+    _refuse_other_servers(session)
+    return Connection(session)
+
+
+def _session_variables(lock_wait_seconds: int | None) -> str:
+    """One SET, one round trip. A proxy tracks the first three, so they do not pin its
+    connection."""
+    variables = [
+        "SESSION time_zone = '+00:00'",
+        f"SESSION sql_mode = '{_SQL_MODE}'",
+        "SESSION transaction_isolation = 'READ-COMMITTED'",
+    ]
+    if lock_wait_seconds is not None:
+        variables.append(f"SESSION innodb_lock_wait_timeout = {lock_wait_seconds:d}")
+    return "SET " + ", ".join(variables)
+
+
+def _refuse_other_servers(session: "pymysql.Connection[pymysql.cursors.DictCursor]") -> None:
+    version = str(session.get_server_info())  # type: ignore[no-untyped-call]
+    major = version.split(".", 1)[0]
+    if "mariadb" in version.lower() or not major.isdigit() or int(major) < 8:
+        session.close()
+        raise UnsupportedServer(f"MySQL 8.0 or later is needed, the server says {version}")
+
+
+def _credentials(database: settings.DatabaseSettings) -> tuple[str, str]:
+    if database.secret_arn is None:
+        return database.user or "", database.password or ""
+    import boto3  # noqa: PLC0415 - 200 ms that only a cold start with a secret pays
+
+    secret = boto3.client("secretsmanager").get_secret_value(SecretId=database.secret_arn)
+    login = json.loads(secret["SecretString"])
+    return login["username"], login["password"]
+
+
+class _Kept(threading.local):
+    """One connection a thread; a Lambda execution environment has one thread."""
+
+    connection: Connection | None = None
+
+
+_kept = _Kept()
+
+
+def current() -> Connection:
+    """This thread's connection, opened on first use."""
+    if _kept.connection is None:
+        _kept.connection = connect(settings.database())
+    return _kept.connection
+
+
+def discard() -> None:
+    """Forget this thread's connection; the next use opens another."""
+    connection, _kept.connection = _kept.connection, None
+    if connection is not None:
+        with suppress(pymysql.MySQLError):  # it may be closed already
+            connection.close()

@@ -1,0 +1,48 @@
+"""SHA-256 over the canonical form of a request: equal content, equal fingerprint, whatever its
+order.
+
+Versioned, because the form decides for ever whether an old key is a replay or a reuse.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+from lockstep.money import show_yuan
+
+
+def merge_lines(lines: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """(sku_id, quantity) pairs with each SKU once, ascending: also the order in which rows are
+    locked."""
+    merged: dict[int, int] = {}
+    for sku_id, quantity in lines:
+        merged[sku_id] = merged.get(sku_id, 0) + quantity
+    return dict(sorted(merged.items()))
+
+
+def of_order_request(
+    lines: Mapping[int, int], note: str | None, expected_amount: Decimal | None
+) -> str:
+    """The fingerprint of POST /orders: its merged lines, note and expected amount."""
+    expected = None if expected_amount is None else show_yuan(expected_amount)
+    return _sha256(["order-request", 1, _pairs(lines), note, expected])
+
+
+def of_reservation(order_id: int, lines: Mapping[int, int]) -> str:
+    """The fingerprint of a hold: whose it is, and how much of what."""
+    return _sha256(["reservation", 1, order_id, _pairs(lines)])
+
+
+def _pairs(lines: Mapping[int, int]) -> list[list[int]]:
+    return [[sku_id, lines[sku_id]] for sku_id in sorted(lines)]
+
+
+def _sha256(content: list[object]) -> str:
+    canonical = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def of_notice(content: Iterable[object]) -> str:
+    """The fingerprint of a channel notice: what it says, not when it was delivered."""
+    return _sha256(["notice", 1, *(None if part is None else str(part) for part in content)])

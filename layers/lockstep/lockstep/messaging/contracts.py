@@ -1,0 +1,48 @@
+"""The commands that travel through the queues. Old samples must parse for ever (events/).
+
+A reader ignores fields it does not know, so that a newer producer can add some; another ``v`` or
+``type`` is refused, retried and ends in the dead-letter queue, where nothing is lost.
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ReservationId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}-[1-9][0-9]{0,3}$")]
+
+
+class _Command(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    v: Literal[1] = 1
+    reservation_id: ReservationId
+    order_id: Annotated[int, Field(ge=1)]
+    correlation_id: Annotated[str, Field(max_length=128)] = ""
+
+
+class ReserveStock(_Command):
+    """Hold the stock of a waiting order; the lines are the order's."""
+
+    type: Literal["ReserveStock"] = "ReserveStock"
+
+
+class ConfirmStock(_Command):
+    """The order is paid: turn its hold into a sale."""
+
+    type: Literal["ConfirmStock"] = "ConfirmStock"
+
+
+class ReleaseStock(_Command):
+    """The order is closed: give its hold back, or leave a tombstone where none was taken yet."""
+
+    type: Literal["ReleaseStock"] = "ReleaseStock"
+
+
+Command = ReserveStock | ConfirmStock | ReleaseStock
+
+# One queue a command. Order holds only inside a queue, and the consumers do not need more.
+QUEUE_OF: Final[dict[type[BaseModel], str]] = {
+    ReserveStock: "reserve",
+    ConfirmStock: "confirm",
+    ReleaseStock: "release",
+}

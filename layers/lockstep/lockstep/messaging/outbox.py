@@ -1,0 +1,71 @@
+"""Stage a command with the change that asks for it; send it once that change is durable.
+
+The row is the truth, the send right after commit is only haste: if it fails, or the process dies in
+between, the row stays unsent and the relay takes it. Sending twice is harmless, since consumers
+decide by state.
+"""
+
+import secrets
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
+
+from lockstep import settings
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.messaging import store
+from lockstep.messaging.contracts import QUEUE_OF, Command
+from lockstep.observability import count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+# The member, or Alipay with its three seconds, waits for this send; the relay does not mind a
+# failure.
+SEND_TIMEOUT_SECONDS: Final = 1
+
+
+def stage(tx: Tx, command: Command) -> None:
+    """Write ``command`` in this transaction and send it after the commit."""
+    message_id = secrets.token_hex(16)
+    queue = QUEUE_OF[type(command)]
+    payload = command.model_dump_json()
+    store.insert_outbox(tx, message_id, queue, command.reservation_id, payload)
+    tx.after_commit(partial(_send, message_id, queue, command.reservation_id, payload))
+
+
+def _send(message_id: str, queue: str, group_key: str, payload: str) -> None:
+    """Send one staged message and mark it. Never raises: the row is still there for the relay."""
+    queue_url = settings.queue_url(queue)
+    if queue_url is None:
+        return
+    try:
+        _sqs().send_message(
+            QueueUrl=queue_url,
+            MessageBody=payload,
+            MessageGroupId=group_key,
+            MessageDeduplicationId=message_id,
+        )
+        in_transaction(partial(_mark_sent, message_id=message_id), within_seconds=1)
+    except Exception as fault:
+        count("SendAfterCommitFailed")
+        logger.warning(
+            "message stays in the outbox", message_id=message_id, fault=type(fault).__name__
+        )
+
+
+def _mark_sent(tx: Tx, message_id: str) -> None:
+    store.mark_sent(tx, message_id)
+
+
+@cache
+def _sqs() -> "SQSClient":
+    import boto3  # noqa: PLC0415 - 200 ms that only a function which sends should pay
+    from botocore.config import Config  # noqa: PLC0415
+
+    return boto3.client(
+        "sqs",
+        config=Config(
+            connect_timeout=SEND_TIMEOUT_SECONDS,
+            read_timeout=SEND_TIMEOUT_SECONDS,
+            retries={"total_max_attempts": 1},
+        ),
+    )

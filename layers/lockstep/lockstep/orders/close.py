@@ -1,0 +1,63 @@
+"""Close an unpaid order and have its hold released."""
+
+from functools import partial
+
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.messaging import outbox
+from lockstep.messaging.contracts import ReleaseStock
+from lockstep.observability import correlation_id
+from lockstep.orders import store
+from lockstep.orders.model import (
+    OPEN_STATUSES,
+    CancelOutcome,
+    CancelRequested,
+    Closed,
+    CloseReason,
+    LockedOrder,
+    NotCancellable,
+    OrderNotFound,
+    OrderStatus,
+)
+
+
+def cancel(member_id: int, order_no: str) -> CancelOutcome:
+    """Close the member's own order at the member's wish.
+
+    Guard: not paid, and no payment page may still be open. Effect: CLOSED/CANCELLED, event,
+    ReleaseStock. Lock order: order. Repeat, or an order that closed for another reason:
+    Closed(repeated=True). With a payment attempt that is not closed the wish is kept
+    (CancelRequested): money may be on its way, and only the gateway can say that it is not. Raises
+    TryAgain.
+    """
+    return in_transaction(partial(_cancel, member_id=member_id, order_no=order_no))
+
+
+def _cancel(tx: Tx, member_id: int, order_no: str) -> CancelOutcome:
+    order = store.lock_own_order(tx, member_id, order_no)
+    if order is None:
+        return OrderNotFound()
+    if order.status is OrderStatus.CLOSED:
+        return Closed(order.id, repeated=True)
+    if order.status not in OPEN_STATUSES:
+        return NotCancellable(order.status)
+    if close(tx, order, CloseReason.CANCELLED, actor=f"member:{member_id}"):
+        return Closed(order.id, repeated=False)
+    store.request_cancel(tx, order.id)
+    return CancelRequested(order.id)
+
+
+def close(tx: Tx, order: LockedOrder, reason: CloseReason, actor: str) -> bool:
+    """Close ``order``, which the caller has locked. False, and no change, if the guard says no."""
+    if not store.close_order(tx, order.id, reason):
+        return False
+    store.append_event(tx, order.id, order.status, OrderStatus.CLOSED, actor, reason)
+    if order.reservation_id is not None:
+        outbox.stage(
+            tx,
+            ReleaseStock(
+                reservation_id=order.reservation_id,
+                order_id=order.id,
+                correlation_id=correlation_id(),
+            ),
+        )
+    return True

@@ -1,0 +1,91 @@
+"""Payments and notices: their states, and what a notice can come to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+
+class PaymentState(StrEnum):
+    RECEIVED = "RECEIVED"  # never visible: inside the accepting transaction only
+    APPLIED = "APPLIED"  # paid its order; stays so, its refunds are rows of their own
+    REFUND_PENDING = "REFUND_PENDING"  # real money that its order cannot take
+    REFUNDING = "REFUNDING"
+    REFUNDED = "REFUNDED"
+    REFUND_FAILED = "REFUND_FAILED"  # waits for a person
+    REINSTATE_PENDING = "REINSTATE_PENDING"  # late, and may revive its order if stock is left
+    UNMATCHED = "UNMATCHED"  # fits no order; waits for a person
+
+
+_P = PaymentState
+PAYMENT_TRANSITIONS: Final[Mapping[PaymentState, frozenset[PaymentState]]] = {
+    _P.RECEIVED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REINSTATE_PENDING}),
+    _P.APPLIED: frozenset(),
+    _P.REFUND_PENDING: frozenset({_P.REFUNDING, _P.REFUNDED}),
+    _P.REFUNDING: frozenset({_P.REFUNDED, _P.REFUND_FAILED}),
+    _P.REFUNDED: frozenset(),
+    _P.REFUND_FAILED: frozenset({_P.REFUNDING, _P.REFUNDED}),
+    _P.REINSTATE_PENDING: frozenset({_P.APPLIED, _P.REFUND_PENDING}),
+    _P.UNMATCHED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REFUNDED}),
+}
+
+
+class RefundReason(StrEnum):
+    """Why a payment cannot be applied."""
+
+    NOT_PAYABLE = "NOT_PAYABLE"  # its stock is not held yet
+    LATE_PAYMENT = "LATE_PAYMENT"  # the order had closed
+    SECOND_PAYMENT = "SECOND_PAYMENT"  # another payment had paid it
+    AMOUNT_MISMATCH = "AMOUNT_MISMATCH"
+
+
+class NoticeState(StrEnum):
+    STORED = "STORED"
+    QUERY_DUE = "QUERY_DUE"  # only the gateway can say what happened
+    UNMATCHED = "UNMATCHED"
+    CONFLICT = "CONFLICT"
+    DONE = "DONE"
+
+
+class Result(StrEnum):
+    """What accepting a notice came to."""
+
+    APPLIED = "APPLIED"
+    REFUND_PENDING = "REFUND_PENDING"
+    REFUND_RECORDED = "REFUND_RECORDED"
+    ORDER_CLOSED = "ORDER_CLOSED"
+    NOTED = "NOTED"  # stored; nothing follows from it
+    REPLAYED = "REPLAYED"
+    QUERY_DUE = "QUERY_DUE"
+    UNMATCHED = "UNMATCHED"
+    CONFLICT = "CONFLICT"
+
+
+# Alipay is asked to send these again: a restore, or a row that commits late, may still make them
+# fit.
+RESULTS_TO_RESEND: Final = frozenset({Result.UNMATCHED, Result.CONFLICT})
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A payment's row. ``order_id`` is None while the money fits no order."""
+
+    id: int
+    trade_no: str
+    order_id: int | None
+    amount: Decimal
+    state: PaymentState
+    refunded_amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentView:
+    """What a member sees of a payment."""
+
+    provider: str
+    trade_no: str
+    amount: Decimal
+    state: PaymentState
+    paid_at: datetime | None

@@ -1,0 +1,313 @@
+"""The SQL of oms_order_payment, oms_payment_attempt and oms_notice. The caller holds the order's
+lock wherever there is an order; attempts come before payments."""
+
+from dataclasses import asdict
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from lockstep import fingerprint
+from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
+from lockstep.db.errors import Contended, DuplicateKey
+from lockstep.db.transaction import Reader, Tx
+from lockstep.payments.model import (
+    NoticeState,
+    Payment,
+    PaymentState,
+    PaymentView,
+    RefundReason,
+)
+
+# --- the inbox -----------------------------------------------------------------------------------
+
+# Born DONE: what else it comes to is written over that before the commit.
+INSERT_NOTICE: Final = """
+INSERT INTO oms_notice (
+    provider, notify_id, content_hash, kind, notify_type, app_id, seller_id, trade_no, out_trade_no,
+    trade_status, total_amount, refund_fee, out_biz_no, gmt_payment, gmt_refund, gmt_close, state)
+VALUES (
+    %(provider)s, %(notify_id)s, %(content_hash)s, %(kind)s, %(notify_type)s, %(app_id)s,
+    %(seller_id)s, %(trade_no)s, %(out_trade_no)s, %(trade_status)s, %(total_amount)s,
+    %(refund_fee)s, %(out_biz_no)s, %(gmt_payment)s, %(gmt_refund)s, %(gmt_close)s, 'DONE')
+"""
+
+_TRADE_FIELDS: Final = (
+    "total_amount",
+    "refund_fee",
+    "out_biz_no",
+    "gmt_payment",
+    "gmt_refund",
+    "gmt_close",
+)
+
+
+def insert_notice(tx: Tx, provider: str, notice: Notice) -> int | None:
+    """The inbox id, or None if this notice is in the inbox already. Waits for one being decided."""
+    columns = dict.fromkeys(_TRADE_FIELDS) | asdict(notice)
+    columns |= {"provider": provider, "content_hash": content_hash(notice)}
+    try:
+        return tx.insert(INSERT_NOTICE, columns)
+    except DuplicateKey:
+        return None
+
+
+def content_hash(notice: Notice) -> str:
+    """Equal for every delivery of one notice, different for any that says something else."""
+    said = asdict(notice)
+    return fingerprint.of_notice(said[name] for name in sorted(said))
+
+
+# FOR SHARE, never more: the failed INSERT of each duplicate holds a shared lock already.
+READ_NOTICE_STATE: Final = """
+SELECT state
+FROM oms_notice
+WHERE provider = %s
+  AND notify_id = %s
+  AND content_hash = %s
+FOR SHARE
+"""
+
+
+def read_notice_state(tx: Tx, provider: str, notice: Notice) -> NoticeState | None:
+    row = tx.one(READ_NOTICE_STATE, (provider, notice.notify_id, content_hash(notice)))
+    return None if row is None else NoticeState(row["state"])
+
+
+LOCK_NOTICE: Final = """
+SELECT id, state
+FROM oms_notice
+WHERE provider = %s
+  AND notify_id = %s
+  AND content_hash = %s
+FOR UPDATE
+"""
+
+
+def lock_notice(tx: Tx, provider: str, notice: Notice) -> tuple[int, NoticeState] | None:
+    """The first statement of a transaction that decides a stored notice again."""
+    row = tx.one(LOCK_NOTICE, (provider, notice.notify_id, content_hash(notice)))
+    return None if row is None else (row["id"], NoticeState(row["state"]))
+
+
+FINISH_NOTICE: Final = """
+UPDATE oms_notice
+SET state = %s,
+    reason = %s
+WHERE id = %s
+"""
+
+
+def finish_notice(tx: Tx, notice_id: int, state: NoticeState, reason: str | None) -> None:
+    tx.execute(FINISH_NOTICE, (state, reason, notice_id))
+
+
+READ_DUE_NOTICES: Final = """
+SELECT id, kind, notify_id, notify_type, app_id, seller_id, trade_no, out_trade_no, trade_status,
+       total_amount, refund_fee, out_biz_no, gmt_payment, gmt_refund, gmt_close
+FROM oms_notice
+WHERE trade_no = %s
+  AND provider = %s
+  AND state = 'QUERY_DUE'
+ORDER BY id
+"""
+
+
+def read_due_notices(tx: Tx, provider: str, trade_no: str) -> list[tuple[int, TradeNotice]]:
+    """Notices that came before the payment they speak of, oldest first."""
+    rows = tx.all(READ_DUE_NOTICES, (trade_no, provider))
+    return [
+        (row.pop("id"), TradeNotice(**{**row, "kind": NoticeKind(row["kind"])})) for row in rows
+    ]
+
+
+# --- attempts ------------------------------------------------------------------------------------
+
+# OPEN | CLOSING -> PAID, on any successful payment: a wrong amount uses the link up as well.
+MARK_ATTEMPT_PAID: Final = """
+UPDATE oms_payment_attempt
+SET state = 'PAID'
+WHERE out_trade_no = %s
+  AND state IN ('OPEN', 'CLOSING')
+"""
+
+
+def mark_attempt_paid(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(MARK_ATTEMPT_PAID, (out_trade_no,)) == 1
+
+
+# OPEN -> CLOSED. A CLOSING one was asked for by us, and whoever asked finishes it.
+CLOSE_OPEN_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED'
+WHERE out_trade_no = %s
+  AND state = 'OPEN'
+"""
+
+
+def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
+
+
+# CLOSING -> CLOSED.
+CLOSE_ASKED_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED'
+WHERE out_trade_no = %s
+  AND state = 'CLOSING'
+"""
+
+
+def close_asked_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_ASKED_ATTEMPT, (out_trade_no,)) == 1
+
+
+# --- payments ------------------------------------------------------------------------------------
+
+# A missing row locks nothing: two transactions with one new trade_no meet at the unique key. The
+# statement comes after the order's lock, so that it sees every notice of the order stored before.
+LOCK_PAYMENT: Final = """
+SELECT p.id, p.trade_no, p.order_id, p.amount, p.state, p.refunded_amount, due.has_due_notices
+FROM (
+    SELECT EXISTS (
+        SELECT 1
+        FROM oms_notice AS n
+        WHERE n.trade_no = %(trade_no)s
+          AND n.provider = %(provider)s
+          AND n.state = 'QUERY_DUE') AS has_due_notices) AS due
+LEFT JOIN oms_order_payment AS p
+    ON p.provider = %(provider)s AND p.trade_no = %(trade_no)s
+FOR UPDATE OF p
+"""
+
+
+def lock_payment(tx: Tx, provider: str, trade_no: str) -> tuple[Payment | None, bool]:
+    """The payment of this trade if it is known, and whether notices of it are waiting for it."""
+    row = tx.one(LOCK_PAYMENT, {"provider": provider, "trade_no": trade_no})
+    if row is None:
+        raise AssertionError("a LEFT JOIN of one row gives a row")
+    has_due_notices = bool(row.pop("has_due_notices"))
+    if row["id"] is None:
+        return None, has_due_notices
+    return Payment(**{**row, "state": PaymentState(row["state"])}), has_due_notices
+
+
+INSERT_PAYMENT: Final = """
+INSERT INTO oms_order_payment (
+    provider, trade_no, out_trade_no, order_id, amount, state, reason, gateway_paid_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+def insert_payment(
+    tx: Tx,
+    provider: str,
+    notice: TradeNotice,
+    order_id: int | None,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> None:
+    """Record a payment once. Raises Contended if somebody recorded this trade since we looked."""
+    columns = (
+        provider,
+        notice.trade_no,
+        notice.out_trade_no,
+        order_id,
+        notice.total_amount,
+        state,
+        reason,
+        notice.gmt_payment,
+    )
+    try:
+        tx.insert(INSERT_PAYMENT, columns)
+    except DuplicateKey as race:
+        if race.key != "uk_payment_trade":
+            raise
+        raise Contended(str(race)) from race
+
+
+# UNMATCHED -> APPLIED | REFUND_PENDING, once its order is known after all.
+MATCH_PAYMENT: Final = """
+UPDATE oms_order_payment
+SET order_id = %s,
+    state = %s,
+    reason = %s
+WHERE id = %s
+  AND state = 'UNMATCHED'
+"""
+
+
+def match_payment(
+    tx: Tx, payment_id: int, order_id: int, state: PaymentState, reason: RefundReason | None
+) -> bool:
+    return tx.execute(MATCH_PAYMENT, (order_id, state, reason, payment_id)) == 1
+
+
+# The channel tells cumulative sums, in any order: only a larger one is news.
+RAISE_REFUNDED_AMOUNT: Final = """
+UPDATE oms_order_payment
+SET refunded_amount = %(refunded)s
+WHERE id = %(id)s
+  AND refunded_amount < %(refunded)s
+"""
+
+
+def raise_refunded_amount(tx: Tx, payment_id: int, refunded: Decimal) -> bool:
+    return tx.execute(RAISE_REFUNDED_AMOUNT, {"id": payment_id, "refunded": refunded}) == 1
+
+
+# Money that no order took, and all of which went back. An APPLIED payment stays APPLIED.
+MARK_PAYMENT_REFUNDED: Final = """
+UPDATE oms_order_payment
+SET state = 'REFUNDED'
+WHERE id = %s
+  AND state IN ('REFUND_PENDING', 'REFUNDING', 'REFUND_FAILED', 'UNMATCHED')
+  AND refunded_amount = amount
+"""
+
+
+def mark_payment_refunded(tx: Tx, payment_id: int) -> bool:
+    return tx.execute(MARK_PAYMENT_REFUNDED, (payment_id,)) == 1
+
+
+MARK_FINISHED: Final = """
+UPDATE oms_order_payment
+SET finished_at = COALESCE(%s, NOW(3))
+WHERE id = %s
+  AND finished_at IS NULL
+"""
+
+
+def mark_finished(tx: Tx, payment_id: int, at: datetime | None) -> bool:
+    """The channel refunds this trade no more. False: known before."""
+    return tx.execute(MARK_FINISHED, (at, payment_id)) == 1
+
+
+READ_UNCONFIRMED_HOLD: Final = """
+SELECT o.id, o.reservation_id
+FROM oms_order_payment AS p
+JOIN oms_order AS o ON o.id = p.order_id AND o.status = 'PAID'
+JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id AND r.state = 'RESERVED'
+WHERE p.provider = %s
+  AND p.trade_no = %s
+  AND p.state = 'APPLIED'
+"""
+
+
+def read_unconfirmed_hold(reader: Reader, provider: str, trade_no: str) -> tuple[int, str] | None:
+    """(order_id, reservation_id) of a paid order whose stock is held but not yet sold."""
+    row = reader.one(READ_UNCONFIRMED_HOLD, (provider, trade_no))
+    return None if row is None else (row["id"], row["reservation_id"])
+
+
+READ_PAYMENTS: Final = """
+SELECT provider, trade_no, amount, state, gateway_paid_at AS paid_at
+FROM oms_order_payment
+WHERE order_id = %s
+ORDER BY id
+"""
+
+
+def read_payments(reader: Reader, order_id: int) -> list[PaymentView]:
+    """The order's payments, in order of arrival."""
+    rows = reader.all(READ_PAYMENTS, (order_id,))
+    return [PaymentView(**{**row, "state": PaymentState(row["state"])}) for row in rows]

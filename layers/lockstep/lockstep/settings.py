@@ -1,0 +1,83 @@
+"""What the environment decides, read once per process and named when it is missing."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from lockstep.errors import SettingMissing
+
+# A payment page is open for half an hour, as in most shops; a template parameter overrides it.
+ORDER_TTL_SECONDS_DEFAULT: Final = 1800
+# An expired order is closed first; its hold outlives it a little so that a payment which arrives in
+# the last second still finds its stock.
+HOLD_GRACE_SECONDS: Final = 600
+
+
+def _required(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise SettingMissing(name)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """Where the database is. ``secret_arn`` wins over ``user`` and ``password``."""
+
+    host: str
+    port: int
+    name: str
+    user: str | None
+    password: str | None
+    secret_arn: str | None
+    lock_wait_seconds: int | None
+    """None where a proxy stands between: the variable would pin the connection."""
+
+
+@cache
+def database() -> DatabaseSettings:
+    lock_wait = int(os.environ.get("DATABASE_LOCK_WAIT_SECONDS", "3"))
+    return DatabaseSettings(
+        host=_required("DATABASE_HOST"),
+        port=int(os.environ.get("DATABASE_PORT", "3306")),
+        name=_required("DATABASE_NAME"),
+        user=os.environ.get("DATABASE_USER"),
+        password=os.environ.get("DATABASE_PASSWORD"),
+        secret_arn=os.environ.get("DATABASE_SECRET_ARN"),
+        lock_wait_seconds=lock_wait or None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AlipaySettings:
+    """Our side of the channel: the app, the payees it may pay to, the key its notices are signed
+    with."""
+
+    app_id: str
+    seller_ids: frozenset[str]
+    public_key: str
+
+
+@cache
+def alipay() -> AlipaySettings:
+    return AlipaySettings(
+        app_id=_required("ALIPAY_APP_ID"),
+        seller_ids=frozenset(_required("ALIPAY_SELLER_IDS").split(",")),
+        public_key=_required("ALIPAY_PUBLIC_KEY"),
+    )
+
+
+@cache
+def order_ttl_seconds() -> int:
+    return int(os.environ.get("ORDER_TTL_SECONDS", ORDER_TTL_SECONDS_DEFAULT))
+
+
+@cache
+def member_id_claim() -> str:
+    return os.environ.get("MEMBER_ID_CLAIM", "sub")
+
+
+def queue_url(queue: str) -> str | None:
+    """The queue's address, or None where this process does not send to it (the relay will)."""
+    return os.environ.get(f"{queue.upper()}_QUEUE_URL")
