@@ -1,0 +1,4 @@
+"""Alipay, the payment channel: what it tells us, and what we ask of it.
+
+`notice` turns the bytes of an asynchronous notice into a verified value and touches nothing else.
+"""

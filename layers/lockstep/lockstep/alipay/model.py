@@ -1,0 +1,102 @@
+"""What a notice of Alipay's can say, and why one can be refused.
+
+Apart from `notice`, so that whoever acts on a notice needs no cryptography to be installed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Refusal(StrEnum):
+    """Why a notice is refused: cheap questions first, the signature, then what it signed."""
+
+    BODY_UNREADABLE = "BODY_UNREADABLE"
+    PARAMETER_DUPLICATED = "PARAMETER_DUPLICATED"
+    SIGN_TYPE_REFUSED = "SIGN_TYPE_REFUSED"
+    SIGNATURE_INVALID = "SIGNATURE_INVALID"
+    PARAMETER_AMBIGUOUS = "PARAMETER_AMBIGUOUS"
+    APP_ID_MISMATCH = "APP_ID_MISMATCH"
+    SELLER_ID_MISMATCH = "SELLER_ID_MISMATCH"
+    CHARSET_REFUSED = "CHARSET_REFUSED"
+    OUT_TRADE_NO_MISSING = "OUT_TRADE_NO_MISSING"
+    OUT_TRADE_NO_MALFORMED = "OUT_TRADE_NO_MALFORMED"
+    TRADE_NO_MISSING = "TRADE_NO_MISSING"
+    TRADE_NO_MALFORMED = "TRADE_NO_MALFORMED"
+    AMOUNT_INVALID = "AMOUNT_INVALID"
+
+
+class NoticeRefused(Exception):  # noqa: N818 - an expected outcome, not an error of ours
+    """The body is not a notice for us.
+
+    `code` says why. `detail` is a sentence for the log and quotes no value of the notice.
+    """
+
+    def __init__(self, code: Refusal, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+
+
+class NoticeKind(StrEnum):
+    """What a notice says, by its status and by whether it shows that money went back.
+
+    The status alone does not tell: a partial refund is sent as TRADE_SUCCESS, and TRADE_CLOSED is
+    either an unpaid trade that timed out or a fully refunded one.
+    """
+
+    PAYMENT = "PAYMENT"  # TRADE_SUCCESS, nothing refunded
+    REFUND = "REFUND"  # TRADE_SUCCESS, TRADE_CLOSED or TRADE_FINISHED, something refunded
+    UNPAID_CLOSE = "UNPAID_CLOSE"  # TRADE_CLOSED, nothing refunded
+    FINISHED = "FINISHED"  # TRADE_FINISHED, nothing refunded
+    OTHER = "OTHER"  # WAIT_BUYER_PAY, a status we do not know, or not about a trade
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A verified notice. As it stands, of kind OTHER: to be stored and acknowledged, no more.
+
+    All text is ASCII and fits the length in brackets. `notify_id` (128) is the same over all
+    deliveries of one notice. None: absent, or of no use as an id or a word.
+    """
+
+    kind: NoticeKind
+    notify_id: str
+    notify_type: str | None  # (64)
+    app_id: str
+    seller_id: str | None
+    trade_status: str | None  # (64)
+    out_trade_no: str | None  # (64)
+    trade_no: str | None  # (64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradeNotice(Notice):
+    """A notice that moves a trade, of any kind but OTHER: it has its ids and its amount.
+
+    Amounts are yuan, quantised to fen. `total_amount` is what the trade was created with, above 0,
+    also in a refund notice. `refund_fee` is the total refunded so far, and 0.00 or None does not
+    mean that nothing was. Times are aware, in UTC; None if absent or unreadable.
+    """
+
+    trade_status: str
+    out_trade_no: str
+    trade_no: str
+    total_amount: Decimal
+    refund_fee: Decimal | None
+    out_biz_no: str | None  # (64) the out_request_no of the refund that caused this notice
+    gmt_payment: datetime | None
+    gmt_refund: datetime | None
+    gmt_close: datetime | None
+    subject: str  # for people only: undecodable bytes are replaced
+
+    @property
+    def has_refund_evidence(self) -> bool:
+        """Money went back to the buyer, in part or in whole."""
+        return self.kind is NoticeKind.REFUND
+
+    @property
+    def is_finished(self) -> bool:
+        """The refund window is over. True of some REFUND notices too."""
+        return self.trade_status == "TRADE_FINISHED"
