@@ -1,17 +1,18 @@
-"""Bring a database's tables up to date: plain SQL files, each applied once, in order of their names.
+"""Bring a database's tables up to date: plain SQL files, each applied once, in order of their
+names.
 
     python -m infra.migrate up       apply what is pending (DATABASE_* tell where)
     python -m infra.migrate schema   write infra/schema.sql: what all migrations come to
 
-MySQL commits each DDL statement by itself, so a file cannot be undone half-way. Its record is therefore
-written before its first statement and completed after its last one: a file that was begun and not
-finished is refused by name, as is one that changed after it was applied, was removed, or sorts before
-one that was applied. Names say when to apply: NNNN-pre-… before the new code runs, NNNN-post-… after.
+MySQL commits each DDL statement by itself, so a file cannot be undone half-way. Its record is
+therefore written before its first statement and completed after its last one: a file that was
+begun and not finished is refused by name, as is one that changed after it was applied, was
+removed, or sorts before one that was applied. Names say when to apply: NNNN-pre-… before the new
+code runs, NNNN-post-… after.
 """
 
 import hashlib
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,10 +100,13 @@ def dump(session: Session) -> str:
             definition = cursor.fetchone()[1]
             parts.append(re.sub(r" AUTO_INCREMENT=\d+", "", definition) + ";\n")
         cursor.execute(
-            "SELECT from_status, to_status FROM oms_order_transition ORDER BY from_status, to_status"
+            "SELECT from_status, to_status FROM oms_order_transition ORDER BY from_status,
+            to_status"
         )
         pairs = ",\n".join(f"('{a}','{b}')" for a, b in cursor.fetchall())
-    parts.append(f"INSERT INTO `oms_order_transition` (`from_status`, `to_status`) VALUES\n{pairs};\n")
+    parts.append(
+        f"INSERT INTO `oms_order_transition` (`from_status`, `to_status`) VALUES\n{pairs};\n"
+    )
     return "\n".join(parts)
 
 
@@ -149,3 +153,4 @@ def _alone(session: Session) -> Iterator[None]:
             yield
         finally:
             cursor.execute("SELECT RELEASE_LOCK('lockstep.migrate')")
+

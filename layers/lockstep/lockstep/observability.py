@@ -1,20 +1,48 @@
 """One logger and one metrics namespace. No payloads, no personal data: ids and outcomes only."""
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from lockstep.errors import InvariantBroken
 
 logger: Final = Logger(service="lockstep")
 metrics: Final = Metrics(namespace="Lockstep", service="lockstep")
 
+type Event = dict[str, Any]
+
 
 def count(outcome: str) -> None:
-    """Count one outcome, by name. Ids never become dimensions: each distinct one would be
-    billed."""
+    """Count one outcome, by name. Ids never become dimensions: each would be a metric of its
+    own."""
     metrics.add_metric(name=outcome, unit=MetricUnit.Count, value=1)
 
 
 def correlation_id() -> str:
     """The id that ties a request to every message that follows from it."""
     return logger.get_correlation_id() or ""
+
+
+def observed[R](
+    handler: Callable[[Event, LambdaContext], R],
+) -> Callable[[Event, LambdaContext], R]:
+    """Give a handler its correlation id, count a broken invariant, and write its metrics out."""
+
+    @wraps(handler)
+    def run(event: Event, context: LambdaContext) -> R:
+        request: Mapping[str, Any] = event.get("requestContext", {})
+        logger.set_correlation_id(request.get("requestId"))
+        try:
+            return handler(event, context)
+        except InvariantBroken:
+            count("InvariantBroken")
+            raise
+        finally:
+            if metrics.metric_set:
+                metrics.flush_metrics()
+
+    return run

@@ -27,7 +27,7 @@ class Refusal(StrEnum):
     AMOUNT_INVALID = "AMOUNT_INVALID"
 
 
-class NoticeRefused(Exception):  # noqa: N818 - an expected outcome, not an error of ours
+class NoticeRefused(Exception):
     """The body is not a notice for us.
 
     `code` says why. `detail` is a sentence for the log and quotes no value of the notice.

@@ -44,6 +44,7 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
     def decide(record: SQSRecord) -> None:
         try:
             command = model.model_validate_json(record.body)
+            logger.set_correlation_id(command.correlation_id)
             refusal = handle(command)
         except Exception as fault:
             count("MessageFailed")
@@ -74,5 +75,4 @@ def _record_refusal(record: SQSRecord, command: Command, code: StrEnum) -> None:
         message_id=message_id,
         reservation_id=command.reservation_id,
         code=code,
-        correlation_id=command.correlation_id,
     )

@@ -7,7 +7,7 @@ from lockstep.db.errors import Contended, LockNotAvailable
 from lockstep.db.transaction import Reader, read
 from lockstep.errors import InvariantBroken
 from lockstep.orders import store
-from lockstep.orders.model import Order, OrderRequest, OrderStatus, RequestState
+from lockstep.orders.model import Order, OrderRequest, OrderStatus, RequestState, Transition
 
 _NEWEST = 2**63 - 1
 
@@ -36,6 +36,11 @@ def reload(order_id: int) -> Order:
 def is_paid(order_id: int) -> bool:
     """True while the order is PAID: its hold must become a sale."""
     return read(partial(store.read_status, order_id=order_id)) is OrderStatus.PAID
+
+
+def timeline(order_id: int) -> list[Transition]:
+    """The order's trail, oldest first."""
+    return read(partial(store.read_timeline, order_id=order_id))
 
 
 def page(member_id: int, status: OrderStatus | None, before: int | None, limit: int) -> Page:

@@ -401,7 +401,16 @@ ORDER BY id
 
 def read_timeline(reader: Reader, order_id: int) -> list[Transition]:
     """The order's trail, oldest first."""
-    return [Transition(**row) for row in reader.all(READ_TIMELINE, (order_id,))]
+    return [
+        Transition(
+            row["at"],
+            OrderStatus(row["from_status"]),
+            OrderStatus(row["to_status"]),
+            row["actor"],
+            row["reason"],
+        )
+        for row in reader.all(READ_TIMELINE, (order_id,))
+    ]
 
 
 READ_OWN_HOLDS: Final = """

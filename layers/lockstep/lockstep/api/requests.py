@@ -1,0 +1,170 @@
+"""What members may send. Everything is checked before any of it is used; nothing is coerced.
+
+Powertools' own validation is not used: it reads bodies by their Content-Type, in which a retrying
+client may err, and turns a form or a broken encoding into a server error.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import unquote
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lockstep import fingerprint, settings
+from lockstep.api.problems import Problem
+from lockstep.money import parse_yuan
+from lockstep.orders.model import OrderStatus, PlaceOrder
+
+QUANTITY_MAX: Final = 1_000_000
+# The largest integer that every JSON reader keeps exact.
+SKU_ID_MAX: Final = 2**53 - 1
+# A hundred lines and a note take some 10 KB.
+BODY_BYTES_MAX: Final = 128 * 1024
+
+_KEY: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
+_MEMBER_ID: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+_ORDER_NO: Final = re.compile(r"[A-Za-z0-9]{1,32}", re.ASCII)
+_SKU_ID: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_LIMIT: Final = re.compile(r"[1-9][0-9]?|100", re.ASCII)
+_CURSOR: Final = re.compile(r"v1:([1-9][0-9]{0,17})", re.ASCII)
+
+type Event = Mapping[str, Any]
+
+
+class OrderLineBody(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    sku_id: Annotated[int, Field(ge=1, le=SKU_ID_MAX)]
+    quantity: Annotated[int, Field(ge=1, le=QUANTITY_MAX)]
+
+
+class PlaceOrderBody(BaseModel):
+    """The body of POST /orders."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    lines: Annotated[list[OrderLineBody], Field(min_length=1, max_length=100)]
+    expected_amount: Annotated[str, Field(pattern=r"^[0-9]{1,16}(\.[0-9]{1,2})?$")] | None = None
+    note: Annotated[str, Field(max_length=200)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersQuery:
+    """The query of GET /orders. ``before`` is an order's internal id."""
+
+    status: OrderStatus | None
+    before: int | None
+    limit: int
+
+
+def read_place_order(event: Event) -> PlaceOrder:
+    """POST /orders as a command. Raises Problem: the member, then the key, then the body."""
+    member_id = read_member_id(event)
+    key = check_key(event.get("headers", {}).get("idempotency-key", ""))
+    body = _read_body(event)
+    lines = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.lines)
+    too_many = [sku_id for sku_id, quantity in lines.items() if quantity > QUANTITY_MAX]
+    if too_many:
+        raise Problem(
+            "BODY_INVALID",
+            errors=[
+                {"loc": ["lines"], "type": "less_than_equal", "msg": f"SKU {i}: too many in all"}
+                for i in too_many
+            ],
+        )
+    expected = None if body.expected_amount is None else parse_yuan(body.expected_amount)
+    return PlaceOrder(member_id, key, lines, body.note, expected)
+
+
+def read_member_id(event: Event) -> int:
+    """The member that the verified token names. Raises Problem MEMBER_ID_INVALID."""
+    claims = event["requestContext"]["authorizer"]["jwt"]["claims"]
+    claim = str(claims.get(settings.member_id_claim(), ""))
+    if not _MEMBER_ID.fullmatch(claim):
+        raise Problem("MEMBER_ID_INVALID")
+    return int(claim)
+
+
+def check_key(text: str) -> str:
+    """``text``, if it is an idempotency key. Raises Problem IDEMPOTENCY_KEY_INVALID."""
+    key = unquote(text)
+    if not _KEY.fullmatch(key):
+        raise Problem("IDEMPOTENCY_KEY_INVALID")
+    return key
+
+
+def check_order_no(text: str) -> str:
+    """``text``, if it can be an order number. Raises Problem ORDER_NOT_FOUND."""
+    if not _ORDER_NO.fullmatch(text):
+        raise Problem("ORDER_NOT_FOUND")
+    return text
+
+
+def check_sku_id(text: str) -> int:
+    """``text`` as a sku_id. Raises Problem SKU_NOT_FOUND."""
+    if not _SKU_ID.fullmatch(text) or int(text) > SKU_ID_MAX:
+        raise Problem("SKU_NOT_FOUND")
+    return int(text)
+
+
+def read_orders_query(event: Event) -> OrdersQuery:
+    """The query of GET /orders; an empty parameter is an absent one. Raises Problem
+    QUERY_INVALID."""
+    query = event.get("queryStringParameters") or {}
+    status, cursor = query.get("status") or None, query.get("cursor") or None
+    limit = query.get("limit") or "20"
+    if status is not None and status not in set(OrderStatus) - {OrderStatus.NONE}:
+        raise _bad_query("status", "not a status of an order")
+    if not _LIMIT.fullmatch(limit):
+        raise _bad_query("limit", "not a number from 1 to 100")
+    return OrdersQuery(
+        status=None if status is None else OrderStatus(status),
+        before=None if cursor is None else _read_cursor(cursor),
+        limit=int(limit),
+    )
+
+
+def write_cursor(before: int | None) -> str | None:
+    """An opaque cursor that ``read_orders_query`` takes back."""
+    return None if before is None else base64.urlsafe_b64encode(f"v1:{before}".encode()).decode()
+
+
+def _read_cursor(cursor: str) -> int:
+    try:
+        text = base64.b64decode(cursor, altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        text = ""
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise _bad_query("cursor", "not a next_cursor that was given out")
+    return int(found.group(1))
+
+
+def _bad_query(name: Literal["status", "cursor", "limit"], message: str) -> Problem:
+    return Problem("QUERY_INVALID", errors=[{"loc": [name], "type": "value_error", "msg": message}])
+
+
+def _read_body(event: Event) -> PlaceOrderBody:
+    try:
+        return PlaceOrderBody.model_validate_json(_body_bytes(event))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        if any(item["type"] == "json_invalid" for item in found):
+            raise Problem("BODY_UNREADABLE") from error
+        raise Problem("BODY_INVALID", errors=found) from error
+
+
+def _body_bytes(event: Event) -> bytes:
+    body = (event.get("body") or "").encode("utf-8", errors="surrogatepass")
+    if event.get("isBase64Encoded"):
+        try:
+            body = base64.b64decode(body, validate=True)
+        except binascii.Error as error:
+            raise Problem("BODY_UNREADABLE") from error
+    if len(body) > BODY_BYTES_MAX:
+        raise Problem("BODY_UNREADABLE")
+    return body
