@@ -5,17 +5,9 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from lockstep.api import requests, views
 from lockstep.api.app import answer, new_app
 from lockstep.api.problems import Problem
-from lockstep.api.requests import (
-    check_key,
-    check_order_no,
-    check_sku_id,
-    read_member_id,
-    read_orders_query,
-    write_cursor,
-)
-from lockstep.api.views import show_order, show_order_in_full, show_sku
 from lockstep.inventory import query as stock
 from lockstep.observability import observed
 from lockstep.orders import query
@@ -27,35 +19,35 @@ app = new_app()
 @app.get("/orders")
 def list_orders() -> Response[str]:
     event = app.current_event.raw_event
-    asked = read_orders_query(event)
-    page = query.page(read_member_id(event), asked.status, asked.before, asked.limit)
-    orders = [show_order(order) for order in page.orders]
-    return answer(200, {"orders": orders, "next_cursor": write_cursor(page.next_before)})
+    asked = requests.read_orders_query(event)
+    page = query.page(requests.read_member_id(event), asked.status, asked.before, asked.limit)
+    orders = [views.show_order(order) for order in page.orders]
+    return answer(200, {"orders": orders, "next_cursor": requests.write_cursor(page.next_before)})
 
 
 @app.get("/orders/requests/<key>")
 def probe_request(key: str) -> Response[str]:
-    member_id = read_member_id(app.current_event.raw_event)
-    state, order = query.probe(member_id, check_key(key))
-    return answer(200, {"request_state": state, "order": order and show_order(order)})
+    member_id = requests.read_member_id(app.current_event.raw_event)
+    state, order = query.probe(member_id, requests.check_key(key))
+    return answer(200, {"request_state": state, "order": order and views.show_order(order)})
 
 
 @app.get("/orders/<order_no>")
 def get_order(order_no: str) -> Response[str]:
-    member_id = read_member_id(app.current_event.raw_event)
-    order = query.find(member_id, check_order_no(order_no))
+    member_id = requests.read_member_id(app.current_event.raw_event)
+    order = query.find(member_id, requests.check_order_no(order_no))
     if order is None:
         raise Problem("ORDER_NOT_FOUND")
-    document = show_order_in_full(order, payments_of(order.id), query.timeline(order.id))
+    document = views.show_order_in_full(order, payments_of(order.id), query.timeline(order.id))
     return answer(200, document)
 
 
 @app.get("/stock/<sku_id>")
 def get_stock(sku_id: str) -> Response[str]:
-    sku = stock.find(check_sku_id(sku_id))
+    sku = stock.find(requests.check_sku_id(sku_id))
     if sku is None:
         raise Problem("SKU_NOT_FOUND")
-    return answer(200, show_sku(sku))
+    return answer(200, views.show_sku(sku))
 
 
 @observed

@@ -1,14 +1,10 @@
-"""Bring a database's tables up to date: plain SQL files, each applied once, in order of their
-names.
-
-    python -m infra.migrate up       apply what is pending (DATABASE_* tell where)
-    python -m infra.migrate schema   write infra/schema.sql: what all migrations come to
+"""Bring a database's tables up to date: plain SQL files, each applied once, by their names' order.
 
 MySQL commits each DDL statement by itself, so a file cannot be undone half-way. Its record is
-therefore written before its first statement and completed after its last one: a file that was
-begun and not finished is refused by name, as is one that changed after it was applied, was
-removed, or sorts before one that was applied. Names say when to apply: NNNN-pre-… before the new
-code runs, NNNN-post-… after.
+therefore written before its first statement and completed after its last one. Refused by name: a file
+that was begun and not finished, one that changed or went after it was applied, and one that sorts
+before one that was applied. Names say when to apply a file: NNNN-pre-… before the new code runs,
+NNNN-post-… once the old code has gone.
 """
 
 import hashlib
@@ -40,6 +36,11 @@ CREATE TABLE IF NOT EXISTS schema_migration (
 READ_RECORDS: Final = "SELECT name, checksum, finished_at FROM schema_migration"
 BEGIN_RECORD: Final = "INSERT INTO schema_migration (name, checksum) VALUES (%s, %s)"
 FINISH_RECORD: Final = "UPDATE schema_migration SET finished_at = NOW(3) WHERE name = %s"
+READ_LEGAL_PAIRS: Final = """
+SELECT from_status, to_status
+FROM oms_order_transition
+ORDER BY from_status, to_status
+"""
 
 type Session = pymysql.Connection[Any]
 
@@ -99,10 +100,7 @@ def dump(session: Session) -> str:
             cursor.execute(f"SHOW CREATE TABLE `{table}`")
             definition = cursor.fetchone()[1]
             parts.append(re.sub(r" AUTO_INCREMENT=\d+", "", definition) + ";\n")
-        cursor.execute(
-            "SELECT from_status, to_status FROM oms_order_transition ORDER BY from_status,
-            to_status"
-        )
+        cursor.execute(READ_LEGAL_PAIRS)
         pairs = ",\n".join(f"('{a}','{b}')" for a, b in cursor.fetchall())
     parts.append(
         f"INSERT INTO `oms_order_transition` (`from_status`, `to_status`) VALUES\n{pairs};\n"
@@ -153,4 +151,3 @@ def _alone(session: Session) -> Iterator[None]:
             yield
         finally:
             cursor.execute("SELECT RELEASE_LOCK('lockstep.migrate')")
-
