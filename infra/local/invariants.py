@@ -1,0 +1,148 @@
+"""What holds of the whole database whenever no message is in flight: each a query that finds nothing.
+
+The demo ends with them, and so does every storm among the tests.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """``query`` names what breaks it, one row each."""
+
+    name: str
+    query: str
+
+
+INVARIANTS: Final = (
+    Invariant(
+        "no counter is negative, and no more is locked than is there",
+        """
+        SELECT sku_id, stock, lock_stock
+        FROM ims_sku_stock
+        WHERE lock_stock < 0 OR stock < lock_stock
+        """,
+    ),
+    Invariant(
+        "what a SKU has locked is the sum of its holds",
+        """
+        SELECT s.sku_id, s.lock_stock, COALESCE(h.held, 0) AS held
+        FROM ims_sku_stock AS s
+        LEFT JOIN (
+            SELECT i.sku_id, SUM(i.quantity) AS held
+            FROM ims_reservation_item AS i
+            JOIN ims_reservation AS r USING (reservation_id)
+            WHERE r.state = 'RESERVED'
+            GROUP BY i.sku_id) AS h USING (sku_id)
+        WHERE s.lock_stock <> COALESCE(h.held, 0)
+        """,
+    ),
+    Invariant(
+        "what came in is on hand or sold",
+        """
+        SELECT s.sku_id, s.stock, COALESCE(e.entered, 0) AS entered, COALESCE(c.sold, 0) AS sold
+        FROM ims_sku_stock AS s
+        LEFT JOIN (
+            SELECT sku_id, SUM(delta) AS entered
+            FROM ims_stock_entry
+            GROUP BY sku_id) AS e USING (sku_id)
+        LEFT JOIN (
+            SELECT i.sku_id, SUM(i.quantity) AS sold
+            FROM ims_reservation_item AS i
+            JOIN ims_reservation AS r USING (reservation_id)
+            WHERE r.state = 'CONFIRMED'
+            GROUP BY i.sku_id) AS c USING (sku_id)
+        WHERE COALESCE(e.entered, 0) <> s.stock + COALESCE(c.sold, 0)
+        """,
+    ),
+    Invariant(
+        "a hold is its order's lines, or it is a tombstone",
+        """
+        SELECT r.reservation_id
+        FROM ims_reservation AS r
+        JOIN oms_order AS o ON o.id = r.order_id
+        WHERE r.request_hash IS NOT NULL
+          AND (SELECT GROUP_CONCAT(CONCAT(i.sku_id, ':', i.quantity) ORDER BY i.sku_id)
+               FROM ims_reservation_item AS i
+               WHERE i.reservation_id = r.reservation_id)
+           <> (SELECT GROUP_CONCAT(CONCAT(l.sku_id, ':', l.quantity) ORDER BY l.sku_id)
+               FROM oms_order_item AS l
+               WHERE l.order_id = o.id)
+        """,
+    ),
+    Invariant(
+        "an order is paid exactly when one payment of its amount is applied to it",
+        """
+        SELECT o.order_no, o.status, o.pay_amount, o.paid_amount, p.applied
+        FROM oms_order AS o
+        LEFT JOIN (
+            SELECT order_id, SUM(amount) AS applied
+            FROM oms_order_payment
+            WHERE state = 'APPLIED'
+            GROUP BY order_id) AS p ON p.order_id = o.id
+        WHERE (o.status IN ('PAID', 'SHIPPED', 'FINISHED', 'REFUNDING', 'REFUNDED'))
+           <> (o.pay_amount <=> p.applied)
+           OR o.paid_amount <> COALESCE(p.applied, 0)
+        """,
+    ),
+    Invariant(
+        "every yuan has a state, and no trade is two payments",
+        """
+        SELECT provider, trade_no
+        FROM oms_order_payment
+        WHERE state = 'RECEIVED'
+        UNION ALL
+        SELECT provider, trade_no
+        FROM oms_order_payment
+        GROUP BY provider, trade_no
+        HAVING COUNT(*) > 1
+        """,
+    ),
+    Invariant(
+        "an order has one request, its sum is its lines', and its trail leads to its status",
+        """
+        SELECT o.order_no
+        FROM oms_order AS o
+        WHERE (SELECT COUNT(*) FROM oms_order_request AS q WHERE q.order_id = o.id) <> 1
+           OR o.total_amount <> (
+               SELECT SUM(l.amount) FROM oms_order_item AS l WHERE l.order_id = o.id)
+           OR o.status <> (
+               SELECT e.to_status
+               FROM oms_order_event AS e
+               WHERE e.order_id = o.id
+               ORDER BY e.id DESC
+               LIMIT 1)
+        """,
+    ),
+    Invariant(
+        "every request led to an order",
+        """
+        SELECT q.member_id, q.idempotency_key
+        FROM oms_order_request AS q
+        LEFT JOIN oms_order AS o ON o.id = q.order_id
+        WHERE o.id IS NULL OR q.state <> 'SUCCESS'
+        """,
+    ),
+    Invariant(
+        "a paid order's stock is sold, a closed order's is given back, an open order's is held",
+        """
+        SELECT o.order_no, o.status, r.state
+        FROM oms_order AS o
+        LEFT JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id
+        WHERE NOT r.state <=> CASE
+            WHEN o.status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING') THEN 'RESERVED'
+            WHEN o.status = 'CLOSED' THEN 'RELEASED'
+            WHEN o.status = 'RESERVING' THEN r.state
+            ELSE 'CONFIRMED'
+        END
+        """,
+    ),
+)
+
+
+def broken(read: Callable[[str], Iterable[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+    """The invariants that do not hold, each with the rows that break it; empty when all is well."""
+    found = {invariant.name: list(read(invariant.query)) for invariant in INVARIANTS}
+    return {name: rows for name, rows in found.items() if rows}

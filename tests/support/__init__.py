@@ -1,0 +1,1 @@
+"""What tests share: a database, builders, notices, threads that meet at a barrier."""

@@ -1,0 +1,89 @@
+"""Short ways to a state that a test starts from, through the product's own operations."""
+
+import itertools
+from decimal import Decimal
+
+from infra.local import invariants
+from lockstep.inventory.confirm import confirm
+from lockstep.inventory.model import Refused
+from lockstep.inventory.release import release
+from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
+from lockstep.orders.model import Order, Placed, PlaceOrder
+from lockstep.orders.place import place
+from tests.support.database import Database
+
+_serial = itertools.count(1)
+
+
+def a_sku(
+    database: Database,
+    sku_id: int = 1001,
+    *,
+    stock: int = 10,
+    price: str = "9.90",
+    hot: bool = False,
+    on_sale: bool = True,
+) -> int:
+    """A SKU with its INITIAL entry; its id."""
+    database.execute(
+        "INSERT INTO ims_sku_stock (sku_id, title, price, stock, hot, on_sale) "
+        "VALUES (%s, %s, %s, %s, %s, %s)",
+        (sku_id, f"SKU {sku_id}", Decimal(price), stock, hot, on_sale),
+    )
+    database.execute(
+        "INSERT INTO ims_stock_entry (sku_id, kind, delta, source, actor, reason) "
+        "VALUES (%s, 'INITIAL', %s, %s, 'test', 'built')",
+        (sku_id, stock, f"initial:{sku_id}"),
+    )
+    return sku_id
+
+
+def place_command(
+    lines: dict[int, int] | None = None,
+    *,
+    member_id: int = 42,
+    key: str | None = None,
+    note: str | None = None,
+    expected_amount: str | None = None,
+) -> PlaceOrder:
+    return PlaceOrder(
+        member_id=member_id,
+        idempotency_key=key or f"key-{next(_serial)}",
+        lines=dict(sorted((lines or {1001: 1}).items())),
+        note=note,
+        expected_amount=None if expected_amount is None else Decimal(expected_amount),
+    )
+
+
+def an_order(
+    lines: dict[int, int] | None = None, *, member_id: int = 42, key: str | None = None
+) -> Order:
+    """A placed order, PENDING_PAYMENT with its stock held. Its SKUs must be there."""
+    outcome = place(place_command(lines, member_id=member_id, key=key))
+    assert isinstance(outcome, Placed), outcome
+    return outcome.order
+
+
+def deliver_outbox(database: Database) -> int:
+    """Carry out every unsent command once, oldest first, as the queues would; how many there were."""
+    unsent = database.rows(
+        "SELECT message_id, queue, payload FROM outbox WHERE sent_at IS NULL ORDER BY id"
+    )
+    for row in unsent:
+        if row["queue"] == "confirm":
+            to_confirm = ConfirmStock.model_validate_json(row["payload"])
+            outcome = confirm(to_confirm.reservation_id, to_confirm.order_id)
+        else:
+            to_release = ReleaseStock.model_validate_json(row["payload"])
+            outcome = release(to_release.reservation_id, to_release.order_id)
+        assert not isinstance(outcome, Refused), (row, outcome)
+        database.execute(
+            "UPDATE outbox SET sent_at = NOW(3) WHERE message_id = %s", (row["message_id"],)
+        )
+    return len(unsent)
+
+
+def assert_at_rest(database: Database) -> None:
+    """Deliver what is staged; then every invariant holds."""
+    deliver_outbox(database)
+    assert invariants.broken(database.rows) == {}

@@ -1,0 +1,135 @@
+"""A schema on the tests' own MySQL, and plain SQL to look into it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+import pytest
+from pymysql.constants import CLIENT
+
+from infra import migrate
+from infra.local import mysql
+from infra.local.paths import LOCAL
+from lockstep import settings
+from lockstep.db import connection
+
+type Row = dict[str, Any]
+
+# The legal pairs are part of the schema, not of a test.
+_KEPT = {"oms_order_transition", "schema_migration"}
+_CACHED_SETTINGS = (settings.database, settings.alipay, settings.order_ttl_seconds)
+
+
+@dataclass(frozen=True)
+class Database:
+    """``name`` on ``server``. Its own session commits each statement, as an operator's would."""
+
+    server: mysql.Server
+    name: str
+    session: "pymysql.Connection[pymysql.cursors.DictCursor]"
+
+    @classmethod
+    def create(cls, name: str) -> "Database":
+        """An empty schema called ``name``, replacing an older one."""
+        server = mysql.ensure(LOCAL / "test", durable=False)
+        session = _connect(server)
+        with session.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+            cursor.execute(f"CREATE DATABASE {name}")
+        session.select_db(name)
+        migrate.load(session, migrate.SCHEMA.read_text(encoding="utf-8"))
+        return cls(server, name, session)
+
+    def drop(self) -> None:
+        self.execute(f"DROP DATABASE {self.name}")
+        self.session.close()
+
+    @contextmanager
+    def in_use(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Let the product's own connections come here."""
+        monkeypatch.setenv("DATABASE_HOST", self.server.host)
+        monkeypatch.setenv("DATABASE_PORT", str(self.server.port))
+        monkeypatch.setenv("DATABASE_NAME", self.name)
+        monkeypatch.setenv("DATABASE_USER", self.server.user)
+        monkeypatch.setenv("DATABASE_PASSWORD", self.server.password)
+        forget_settings()
+        yield
+        connection.discard()
+        forget_settings()
+
+    @contextmanager
+    def another_session(self) -> Iterator["pymysql.Connection[pymysql.cursors.DictCursor]"]:
+        """A session with an open transaction, rolled back at the end: somebody in our way."""
+        session = _connect(self.server)
+        session.select_db(self.name)
+        session.begin()
+        try:
+            yield session
+        finally:
+            session.rollback()
+            session.close()
+
+    def empty(self) -> None:
+        """No rows in any table; AUTO_INCREMENT goes on, as in life."""
+        filled = self.rows(
+            "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = %s",
+            (self.name,),
+        )
+        for row in filled:
+            if row["name"] not in _KEPT:
+                self.execute(f"DELETE FROM {row['name']}")
+
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
+        with self.session.cursor() as cursor:
+            cursor.execute(sql, arguments or None)
+            return list(cursor.fetchall())
+
+    def one(self, sql: str, arguments: Sequence[object] = ()) -> Row:
+        """The single row of a query; another number of rows fails the test."""
+        [row] = self.rows(sql, arguments)
+        return row
+
+    def value(self, sql: str, arguments: Sequence[object] = ()) -> Any:
+        """The single column of the single row of a query."""
+        [value] = self.one(sql, arguments).values()
+        return value
+
+    def execute(self, sql: str, arguments: Sequence[object] = ()) -> int:
+        """Change something behind the product's back; the affected rows."""
+        with self.session.cursor() as cursor:
+            return cursor.execute(sql, arguments or None)
+
+    def count(self, table: str, **equal: object) -> int:
+        """How many rows of ``table`` have these column values."""
+        where = " AND ".join(f"{column} <=> %s" for column in equal) or "TRUE"
+        return int(self.value(f"SELECT COUNT(*) FROM {table} WHERE {where}", list(equal.values())))
+
+    def stock(self, sku_id: int) -> tuple[int, int]:
+        """(on hand, locked) of a SKU."""
+        row = self.one("SELECT stock, lock_stock FROM ims_sku_stock WHERE sku_id = %s", (sku_id,))
+        return row["stock"], row["lock_stock"]
+
+    def dump(self, tables: Sequence[str]) -> Mapping[str, list[Row]]:
+        """Every row of ``tables``, to compare two histories by."""
+        return {table: self.rows(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables}
+
+
+def forget_settings() -> None:
+    """Let the next use read the environment again."""
+    for setting in _CACHED_SETTINGS:
+        setting.cache_clear()
+
+
+def _connect(server: mysql.Server) -> "pymysql.Connection[pymysql.cursors.DictCursor]":
+    return pymysql.connect(
+        host=server.host,
+        port=server.port,
+        user=server.user,
+        password=server.password,
+        autocommit=True,
+        client_flag=CLIENT.FOUND_ROWS,
+        init_command="SET time_zone = '+00:00'",
+        cursorclass=pymysql.cursors.DictCursor,
+    )
