@@ -1,0 +1,74 @@
+# Everything needs only python3, make and git: the first target run sets the rest up below .local/.
+PY  := .local/venv/bin/python
+BIN := .local/venv/bin
+SAM := .local/cloud/bin/sam
+
+STARTED := $(shell date +%s)
+
+export SAM_CLI_TELEMETRY := 0
+unexport VIRTUAL_ENV
+
+.DEFAULT_GOAL := check
+.NOTPARALLEL:
+.PHONY: demo up down check test token lock lock-check schema build clean ready setup style types template
+
+# ---- run it ---------------------------------------------------------------------------------------
+
+demo: ready ## deploy the real template to a local cloud, run the main job on it, leave it up
+	@$(PY) -m infra.local.demo
+
+up: ready ## only bring it up; TTL=60 and any parameter of the template can be set: MemberIdClaim=uid
+	@$(PY) -m infra.local.stack up
+
+down: ready ## stop what up started; the data stays
+	@$(PY) -m infra.local.stack down
+
+token: ready ## make -s token member=42, or operator=alice
+	@$(PY) -m infra.local.tokens $(if $(member),--member "$(member)") $(if $(operator),--operator "$(operator)")
+
+# ---- check it -------------------------------------------------------------------------------------
+
+check: ready style types template lock-check ## what has to hold before every commit
+	@$(PY) -m pytest tests/unit tests/contract -q
+
+test: setup style types template lock-check ## the same, and every test there is
+	@$(PY) -m pytest tests -n 2 --ignore tests/e2e
+	@$(PY) -m pytest tests/e2e
+
+style: ready
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+types: ready
+	@$(BIN)/mypy .
+
+template: ready
+	@$(BIN)/cfn-lint template.yaml
+	@$(SAM) validate
+	@$(SAM) validate --lint
+
+# ---- keep it up to date ---------------------------------------------------------------------------
+
+lock: ready ## compile the requirements files from pyproject.toml
+	@$(PY) -m infra.local.lock
+
+lock-check: ready
+	@$(PY) -m infra.local.lock --check
+
+schema: ready ## write infra/schema.sql from the migrations
+	@$(PY) -m infra.local.schema
+
+build: ready ## for real deploys (then: sam deploy --guided); wheels are for Lambda on arm64
+	@PATH="$(CURDIR)/.local/cloud/bin:$$PATH" UV="$(CURDIR)/.local/tools/bin/uv" $(SAM) build
+
+# ---- set it up, clear it away ---------------------------------------------------------------------
+
+ready:
+	@python3 infra/local/bootstrap.py
+
+setup: ready
+	@$(PY) -m infra.local.prepare --since $(STARTED)
+
+clean: ## stop everything that was started from here, and forget it
+	@test ! -x $(PY) || $(PY) -m infra.local.stack down --all
+	@rm -rf .local .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis

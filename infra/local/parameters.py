@@ -1,0 +1,61 @@
+"""The template's parameters, and which of them a person set on make's command line."""
+
+import os
+import re
+from collections.abc import Mapping
+
+import yaml
+
+from infra.local.paths import ROOT
+from infra.local.steps import SetupError
+
+# Short names for what is set by hand most.
+SHORT = {"TTL": "OrderTtlSeconds"}
+
+
+class _Template(yaml.SafeLoader):
+    """Reads CloudFormation's own tags (!Ref, !Sub …) as nothing: only plain values are wanted."""
+
+
+_Template.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
+
+
+def defaults() -> dict[str, str | None]:
+    """Every parameter with its default; None where the template gives none."""
+    template = yaml.load((ROOT / "template.yaml").read_text(), _Template)  # noqa: S506 (a SafeLoader)
+    return {
+        name: str(declared["Default"]) if "Default" in declared else None
+        for name, declared in template["Parameters"].items()
+    }
+
+
+def from_make(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What stands on the command line of `make up TTL=60 MemberIdClaim=member_id`.
+
+    Make hands such variables down twice: each in the environment, under its name, and all of them
+    at the end of MAKEFLAGS, quoted. The names are taken from the one, the values from the other.
+    """
+    _, _, given = environment.get("MAKEFLAGS", "").partition("-- ")
+    # A space inside of a value is written as "\ ", so a name begins after a space that is not.
+    names = re.findall(r"(?:^|(?<!\\) )([A-Za-z_][A-Za-z0-9_]*)=", given)
+    return checked({SHORT.get(name, name): environment[name] for name in names})
+
+
+def checked(overrides: Mapping[str, str]) -> dict[str, str]:
+    known = defaults()
+    unknown = sorted(set(overrides) - set(known))
+    if unknown:
+        raise SetupError(
+            f"The template has no parameter {', '.join(unknown)}. "
+            f"It has {', '.join(sorted(known))}; TTL is short for {SHORT['TTL']}."
+        )
+    return dict(overrides)
+
+
+def complete(given: Mapping[str, str]) -> dict[str, str]:
+    """All parameters, defaults included: one that is left out keeps its value of the last time."""
+    values = defaults() | checked(given)
+    missing = sorted(name for name, value in values.items() if value is None)
+    if missing:
+        raise SetupError(f"The template wants a value for {', '.join(missing)}.")
+    return {name: value for name, value in values.items() if value is not None}

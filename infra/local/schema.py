@@ -1,0 +1,29 @@
+"""Write infra/schema.sql as the migrations leave it: `make schema`."""
+
+import sys
+
+from infra import migrate
+from infra.local import mysql
+from infra.local.paths import TEST_HOME
+from infra.local.steps import SetupError
+
+# On the tests' server; nothing in it is worth keeping.
+SCRATCH = "lockstep_schema"
+
+
+def main() -> None:
+    try:
+        server = mysql.ensure(TEST_HOME, durable=False)
+    except SetupError as error:
+        sys.exit(str(error))
+    with mysql.connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {SCRATCH}")
+        cursor.execute(f"CREATE DATABASE {SCRATCH} CHARACTER SET utf8mb4")
+        connection.select_db(SCRATCH)
+        migrate.apply(connection)
+        migrate.SCHEMA.write_text(migrate.dump(connection), encoding="utf-8")
+        cursor.execute(f"DROP DATABASE {SCRATCH}")
+
+
+if __name__ == "__main__":
+    main()

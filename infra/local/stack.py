@@ -1,0 +1,146 @@
+"""The whole system on this machine: `up` and `down`.
+
+    python -m infra.local.stack up|down
+
+A home is a folder that holds everything of one stack: MySQL's data, keys, logs, and `stack.json`,
+which tells every other tool where to find what. Two homes can be up at the same time.
+"""
+
+import argparse
+import json
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from infra import migrate
+from infra.local import alipay, build, cloud, deploy, mysql, parameters, seed, tokens
+from infra.local.paths import LOCAL, TEST_HOME
+from infra.local.processes import locked
+from infra.local.steps import SetupError, step
+
+
+def up(home: Path, overrides: Mapping[str, str], *, durable: bool = True) -> dict[str, Any]:
+    """Start what is not running, deploy what has changed, and return what `stack.json` says.
+
+    `overrides` are values for parameters of the template; those of the last time do not stay.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with locked(home, "stack"):
+        database = _database(home, durable=durable)
+        issuer = tokens.ensure(home)
+        payee = alipay.ensure(home)
+        endpoint = cloud.ensure(home)
+        given = {
+            "Architecture": build.architecture(),
+            **_database_parameters(endpoint, database),
+            "TokenIssuer": issuer,
+            "TokenAudience": tokens.AUDIENCE,
+            "AlipayAppId": payee.app_id,
+            "AlipaySellerIds": payee.seller_id,
+            "AlipayPublicKey": payee.public_key,
+            **overrides,
+        }
+        name = stack_name(home)
+        deployed = deploy.ensure(home, endpoint, name, given)
+        return _write(
+            home / "stack.json",
+            {
+                "api_url": deployed.api_url,
+                "mysql": database,
+                "aws_endpoint_url": endpoint,
+                "region": cloud.REGION,
+                "stack_name": name,
+                "member_id_claim": given.get("MemberIdClaim", "sub"),
+                "functions": deployed.functions,
+                "queues": deployed.queues,
+                "alipay": _alipay(payee),
+            },
+        )
+
+
+def down(home: Path) -> None:
+    """End what `up` started; the data stays for the next time."""
+    if not home.exists():
+        return
+    with locked(home, "stack"), step(f"Stopping what runs for {home.name}"):
+        cloud.stop(home)
+        tokens.stop(home)
+        mysql.stop(home)
+        (home / "stack.json").unlink(missing_ok=True)
+
+
+def stack_name(home: Path) -> str:
+    """`lockstep`, or with the home's name where it is not the usual one."""
+    return "lockstep" if home == LOCAL else f"lockstep-{home.name}"
+
+
+def _database(home: Path, *, durable: bool) -> dict[str, Any]:
+    """A server with the tables and a few SKUs; returns how the functions' account connects."""
+    server = mysql.ensure(home, durable=durable)
+    name = stack_name(home).replace("-", "_")
+    password = _password(home / "database-password")
+    with mysql.connect(server) as connection:
+        seed.create_database(connection, name, password)
+    account = mysql.Server(server.host, server.port, name, password, server.socket)
+    with step("Bringing the tables up to date"), mysql.connect(account, name) as connection:
+        migrate.apply(connection)
+        seed.seed_skus(connection)
+    return {**asdict(account), "database": name}
+
+
+def _database_parameters(endpoint: str, database: Mapping[str, Any]) -> dict[str, str]:
+    account = {"username": database["user"], "password": database["password"]}
+    return {
+        "DatabaseHost": database["host"],
+        "DatabasePort": str(database["port"]),
+        "DatabaseName": database["database"],
+        "DatabaseSecretArn": cloud.keep_secret(endpoint, "lockstep/database", account),
+    }
+
+
+def _alipay(payee: alipay.Alipay) -> dict[str, Any]:
+    return {
+        # Until there is an Alipay to run here.
+        "gateway_url": None,
+        "cashier_url": None,
+        "control_url": None,
+        "app_id": payee.app_id,
+        "seller_id": payee.seller_id,
+        "signing_key_file": str(payee.signing_key_file),
+    }
+
+
+def _password(file: Path) -> str:
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_urlsafe(24))
+    return file.read_text()
+
+
+def _write(file: Path, content: dict[str, Any]) -> dict[str, Any]:
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(content, indent=2) + "\n")
+    return content
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Start or stop the whole system on this machine.")
+    parser.add_argument("action", choices=["up", "down"])
+    parser.add_argument("--all", action="store_true", help="down: the tests' stack as well")
+    asked = parser.parse_args()
+    try:
+        if asked.action == "up":
+            stack = up(LOCAL, parameters.from_make())
+            print(f"Up: {stack['api_url']}\nEverything else: {LOCAL / 'stack.json'}")
+        else:
+            for home in [LOCAL, TEST_HOME] if asked.all else [LOCAL]:
+                down(home)
+    except (SetupError, migrate.MigrationRefused) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What template.yaml must keep true, whatever is added to it."""
+
+import re
+
+import pytest
+import yaml
+
+from infra.local.paths import ROOT
+
+
+class Template(yaml.SafeLoader):
+    """Reads !Ref X and !GetAtt X.Arn as "X" and "X.Arn": enough to follow who names whom."""
+
+
+def untagged(loader, _suffix, node):
+    if isinstance(node, yaml.ScalarNode):
+        return loader.construct_scalar(node)
+    return loader.construct_sequence(node, deep=True)
+
+
+Template.add_multi_constructor("!", untagged)
+
+TEMPLATE = yaml.load((ROOT / "template.yaml").read_text(), Template)  # noqa: S506 (a SafeLoader)
+RESOURCES = TEMPLATE["Resources"]
+
+
+def of_type(kind):
+    return {name: each["Properties"] for name, each in RESOURCES.items() if each["Type"] == kind}
+
+
+FUNCTIONS = of_type("AWS::Serverless::Function")
+QUEUES = of_type("AWS::SQS::Queue")
+COMMAND_QUEUES = {name: queue for name, queue in QUEUES.items() if "RedrivePolicy" in queue}
+EVENTS = [
+    (name, event, declared)
+    for name, function in FUNCTIONS.items()
+    for event, declared in function.get("Events", {}).items()
+]
+
+
+def default(parameter):
+    return TEMPLATE["Parameters"][parameter]["Default"]
+
+
+def test_a_function_is_named_after_its_file():
+    for name, function in FUNCTIONS.items():
+        file = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+        assert function["Handler"] == f"{file}.handler"
+
+
+def test_the_notice_is_the_only_open_route():
+    routes = [each["Properties"] for _, _, each in EVENTS if each["Type"] == "HttpApi"]
+    opened = [route["Path"] for route in routes if "Auth" in route]
+    assert opened == ["/alipay/notify"]
+    assert RESOURCES["HttpApi"]["Properties"]["Auth"]["DefaultAuthorizer"] == "MemberToken"
+
+
+def test_every_command_queue_has_a_fifo_dead_letter_queue_of_its_own():
+    targets = [
+        queue["RedrivePolicy"]["deadLetterTargetArn"].removesuffix(".Arn")
+        for queue in COMMAND_QUEUES.values()
+    ]
+    assert len(set(targets)) == len(COMMAND_QUEUES) == len(QUEUES) / 2
+    assert all(QUEUES[target]["FifoQueue"] for target in targets)
+
+
+def test_queues_of_two_stacks_do_not_share_a_name():
+    assert all(
+        queue["QueueName"].startswith("${AWS::StackName}-") and queue["QueueName"].endswith(".fifo")
+        for queue in QUEUES.values()
+    )
+
+
+def test_a_message_stays_hidden_for_six_times_as_long_as_a_worker_may_take():
+    assert default("VisibilityTimeout") >= 6 * default("FunctionTimeout")
+    assert {queue["VisibilityTimeout"] for queue in COMMAND_QUEUES.values()} == {
+        "VisibilityTimeout"
+    }
+
+
+@pytest.mark.parametrize(
+    ("function", "event", "declared"), [each for each in EVENTS if each[2]["Type"] == "SQS"]
+)
+def test_a_worker_reports_partial_failures_and_hides_no_message(function, event, declared):
+    properties = declared["Properties"]
+    assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert "ScalingConfig" in properties
+    # A message that no filter matches is deleted.
+    assert "FilterCriteria" not in properties
+    # SAM makes the mapping's logical id of the two names; it must not hit another resource's.
+    assert f"{function}{event}" not in RESOURCES
+
+
+def test_the_key_of_alipay_is_where_notices_are_verified_and_nowhere_else():
+    holders = [
+        name
+        for name, function in FUNCTIONS.items()
+        if "ALIPAY_PUBLIC_KEY" in function.get("Environment", {}).get("Variables", {})
+    ]
+    assert holders == ["AlipayNotify"]
+
+
+def test_a_function_may_send_to_the_queues_it_is_told_of_and_to_no_other():
+    for function in FUNCTIONS.values():
+        told = {
+            value
+            for name, value in function.get("Environment", {}).get("Variables", {}).items()
+            if name.endswith("_QUEUE_URL")
+        }
+        allowed = {
+            policy["SQSSendMessagePolicy"]["QueueName"].removesuffix(".QueueName")
+            for policy in function["Policies"]
+            if "SQSSendMessagePolicy" in policy
+        }
+        assert told == allowed
