@@ -1,10 +1,10 @@
 """Bring a database's tables up to date: plain SQL files, each applied once, by their names' order.
 
 MySQL commits each DDL statement by itself, so a file cannot be undone half-way. Its record is
-therefore written before its first statement and completed after its last one. Refused by name: a file
-that was begun and not finished, one that changed or went after it was applied, and one that sorts
-before one that was applied. Names say when to apply a file: NNNN-pre-… before the new code runs,
-NNNN-post-… once the old code has gone.
+therefore written before its first statement and completed after its last one. Refused by name: a
+file that was begun and not finished, one that changed or went after it was applied, and one that
+sorts before one that was applied. Names say when to apply a file: NNNN-pre-… before the new code
+runs, NNNN-post-… once the old code has gone.
 """
 
 import hashlib

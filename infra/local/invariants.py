@@ -1,4 +1,5 @@
-"""What holds of the whole database whenever no message is in flight: each a query that finds nothing.
+"""What holds of the whole database whenever no message is in flight: each a query that finds
+nothing.
 
 The demo ends with them, and so does every storm among the tests.
 """
@@ -142,7 +143,9 @@ INVARIANTS: Final = (
 )
 
 
-def broken(read: Callable[[str], Iterable[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+def broken(
+    read: Callable[[str], Iterable[Mapping[str, Any]]],
+) -> dict[str, list[Mapping[str, Any]]]:
     """The invariants that do not hold, each with the rows that break it; empty when all is well."""
     found = {invariant.name: list(read(invariant.query)) for invariant in INVARIANTS}
     return {name: rows for name, rows in found.items() if rows}

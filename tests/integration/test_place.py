@@ -1,5 +1,6 @@
 """place(): one key, one order, with its stock; or a refusal that leaves nothing."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -53,7 +54,7 @@ def test_the_hold_outlives_the_order_by_its_grace(database):
         (order.id,),
     )
     assert grace == 600
-    assert (order.expires_at - order.created_at).total_seconds() == 1800
+    assert order.expires_at == order.created_at + timedelta(seconds=1800)
 
 
 def test_the_same_request_again_is_the_same_order(database):
@@ -165,7 +166,7 @@ def test_a_taken_order_number_is_drawn_again(database, monkeypatch):
 def test_a_one_line_order_takes_eleven_round_trips(database, monkeypatch):
     a_sku(database)
     an_order()
-    monkeypatch.setattr(place_module.store, "read_order", lambda *_, **__: an_order)
+    monkeypatch.setattr("lockstep.orders.store.read_order", lambda *_, **__: an_order)
     before = connection.current().round_trips
     place(place_command())
     assert connection.current().round_trips - before == 11

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from infra.local import invariants
 from lockstep.inventory.confirm import confirm
-from lockstep.inventory.model import Refused
+from lockstep.inventory.model import Confirmed, Refused, Released
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
 from lockstep.orders.model import Order, Placed, PlaceOrder
@@ -65,22 +65,26 @@ def an_order(
 
 
 def deliver_outbox(database: Database) -> int:
-    """Carry out every unsent command once, oldest first, as the queues would; how many there were."""
+    """Carry out every unsent command once, oldest first, as the queues would; how many there
+    were."""
     unsent = database.rows(
         "SELECT message_id, queue, payload FROM outbox WHERE sent_at IS NULL ORDER BY id"
     )
     for row in unsent:
-        if row["queue"] == "confirm":
-            to_confirm = ConfirmStock.model_validate_json(row["payload"])
-            outcome = confirm(to_confirm.reservation_id, to_confirm.order_id)
-        else:
-            to_release = ReleaseStock.model_validate_json(row["payload"])
-            outcome = release(to_release.reservation_id, to_release.order_id)
+        outcome = _carry_out(row["queue"], row["payload"])
         assert not isinstance(outcome, Refused), (row, outcome)
         database.execute(
             "UPDATE outbox SET sent_at = NOW(3) WHERE message_id = %s", (row["message_id"],)
         )
     return len(unsent)
+
+
+def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused:
+    if queue == "confirm":
+        to_confirm = ConfirmStock.model_validate_json(payload)
+        return confirm(to_confirm.reservation_id, to_confirm.order_id)
+    to_release = ReleaseStock.model_validate_json(payload)
+    return release(to_release.reservation_id, to_release.order_id)
 
 
 def assert_at_rest(database: Database) -> None:

@@ -36,10 +36,12 @@ def _release(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
     return Released(repeated=False)
 
 
-def _leave_tombstone(tx: Tx, reservation_id: str, order_id: int) -> Released:
+def _leave_tombstone(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
     try:
         store.insert_tombstone(tx, reservation_id, order_id)
-    except DuplicateKey as race:
+    except DuplicateKey as taken:
+        if taken.key == "uk_reservation_order":  # the order knows this number under another id
+            return Refused(Refusal.IDEMPOTENCY_PARAMETER_CONFLICT)
         # The reserve committed after our look: the whole transaction runs again and sees it.
-        raise Contended(str(race)) from race
+        raise Contended(str(taken)) from taken
     return Released(repeated=False)

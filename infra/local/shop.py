@@ -1,0 +1,185 @@
+"""A shop's view of a running stack: members who order, Alipay that notifies, an eye on the tables.
+
+For the demo and for the tests that run on the deployed template.
+"""
+
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from infra.local import alipay_sign, tokens
+
+TIMEOUT_SECONDS = 30
+# A queue's way through the local cloud takes a second or two.
+PATIENCE_SECONDS = 30
+
+INSERT_SKU = """
+    INSERT INTO ims_sku_stock (sku_id, title, price, stock)
+    SELECT GREATEST(COALESCE(MAX(sku_id), 0), 900000) + 1, %s, %s, %s
+    FROM ims_sku_stock
+"""
+INSERT_INITIAL = """
+    INSERT INTO ims_stock_entry (sku_id, kind, delta, source, actor, reason)
+    VALUES (%s, 'INITIAL', %s, %s, 'system:shop', 'made for a demonstration')
+"""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    document: dict[str, Any]
+
+
+@dataclass
+class Shop:
+    """``stack`` is what stack.json says, ``home`` the folder it lies in."""
+
+    home: Path
+    stack: Mapping[str, Any]
+    session: "pymysql.Connection[pymysql.cursors.DictCursor]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        at = self.stack["mysql"]
+        self.session = pymysql.connect(
+            host=at["host"],
+            port=at["port"],
+            user=at["user"],
+            password=at["password"],
+            database=at["database"],
+            autocommit=True,
+            init_command="SET time_zone = '+00:00', transaction_isolation = 'READ-COMMITTED'",
+            cursorclass=pymysql.cursors.DictCursor,
+        )
+
+    def __enter__(self) -> "Shop":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+
+    # --- members ---------------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        member: int,
+        *,
+        key: str | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """One request with a token of ``member``."""
+        headers = {"Authorization": f"Bearer {tokens.mint(self.home, str(member))}"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body).encode()
+        status, reply_headers, text = self._send(method, path, headers, data)
+        return Reply(status, reply_headers, json.loads(text))
+
+    def order(
+        self, member: int, lines: Mapping[int, int], *, key: str | None = None, **more: Any
+    ) -> Reply:
+        """POST /orders for ``lines``, sku_id to quantity."""
+        body = {"lines": [{"sku_id": i, "quantity": q} for i, q in lines.items()], **more}
+        return self.call("POST", "/orders", member, key=key or secrets.token_hex(8), body=body)
+
+    # --- Alipay ----------------------------------------------------------------------------------
+
+    def notice(self, order_no: str, amount: str, *, trade_no: str | None = None) -> dict[str, str]:
+        """The words of a payment notice, not sent yet."""
+        payee = self.stack["alipay"]
+        trade = trade_no or f"{datetime.now(UTC):%Y%m%d}22001{secrets.randbelow(10**15):015d}"
+        return alipay_sign.payment_notice(
+            payee["app_id"], payee["seller_id"], order_no, trade, Decimal(amount)
+        )
+
+    def notify(self, notice: Mapping[str, str]) -> str:
+        """Sign ``notice`` and deliver it; the word that comes back."""
+        key = alipay_sign.load_key(Path(self.stack["alipay"]["signing_key_file"]))
+        # Alipay's own header, which is malformed.
+        content_type = "application/x-www-form-urlencoded; text/html; charset=UTF-8"
+        headers = {"Content-Type": content_type}
+        body = alipay_sign.form_body(notice, key)
+        return self._send("POST", "/alipay/notify", headers, body)[2]
+
+    # --- the tables ------------------------------------------------------------------------------
+
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[dict[str, Any]]:
+        with self.session.cursor() as cursor:
+            cursor.execute(sql, arguments or None)
+            return list(cursor.fetchall())
+
+    def new_sku(self, title: str, price: str, stock: int) -> int:
+        """A SKU that nobody has ordered from; its id."""
+        with self.session.cursor() as cursor:
+            cursor.execute(INSERT_SKU, (title, Decimal(price), stock))
+            cursor.execute("SELECT MAX(sku_id) AS sku_id FROM ims_sku_stock")
+            [row] = cursor.fetchall()
+            cursor.execute(INSERT_INITIAL, (row["sku_id"], stock, f"shop:{row['sku_id']}"))
+        return int(row["sku_id"])
+
+    def stock(self, sku_id: int) -> tuple[int, int]:
+        """(on hand, locked)."""
+        [row] = self.rows(
+            "SELECT stock, lock_stock FROM ims_sku_stock WHERE sku_id = %s", (sku_id,)
+        )
+        return row["stock"], row["lock_stock"]
+
+    def payments(self, order_no: str) -> list[dict[str, Any]]:
+        """trade_no, amount, state and reason of each payment of an order, as they arrived."""
+        return self.rows(
+            "SELECT p.trade_no, p.amount, p.state, p.reason FROM oms_order_payment AS p "
+            "JOIN oms_order AS o ON o.id = p.order_id WHERE o.order_no = %s ORDER BY p.id",
+            (order_no,),
+        )
+
+    def hold(self, order_no: str) -> str | None:
+        """The state of the hold that an order names."""
+        found = self.rows(
+            "SELECT r.state FROM ims_reservation AS r "
+            "JOIN oms_order AS o ON o.reservation_id = r.reservation_id WHERE o.order_no = %s",
+            (order_no,),
+        )
+        return found[0]["state"] if found else None
+
+    def wait_for_hold(self, order_no: str, state: str) -> float:
+        """Wait until the queue has done its work; the seconds that took."""
+        return wait_until(lambda: self.hold(order_no) == state, f"{order_no} {state}")
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], data: bytes | None
+    ) -> tuple[int, Mapping[str, str], str]:
+        request = urllib.request.Request(  # noqa: S310 - the stack's own loopback address
+            self.stack["api_url"] + path, data=data, headers=dict(headers), method=method
+        )
+        try:
+            reply = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
+        except urllib.error.HTTPError as refusal:
+            reply = refusal
+        with reply:
+            lower = {name.lower(): value for name, value in reply.headers.items()}
+            return reply.status, lower, reply.read().decode()
+
+
+def wait_until(is_so: Callable[[], bool], what: str) -> float:
+    """Look until ``is_so``; the seconds that took. Raises TimeoutError naming ``what``."""
+    began = time.monotonic()
+    while not is_so():
+        if time.monotonic() - began > PATIENCE_SECONDS:
+            raise TimeoutError(f"waited {PATIENCE_SECONDS} s in vain for {what}")
+        time.sleep(0.05)
+    return time.monotonic() - began

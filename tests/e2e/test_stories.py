@@ -1,0 +1,31 @@
+"""The demo's stories, each on the deployed template; then the whole database is looked through."""
+
+import pytest
+
+from infra.local import invariants, round_trips, stories
+from infra.local.paths import TEST_HOME
+
+
+@pytest.mark.parametrize("story", stories.ALL, ids=lambda story: story.__name__)
+def test_story_ends_as_it_should(shop, story):
+    story(shop)
+
+
+def test_a_story_that_ends_otherwise_is_noticed(shop, monkeypatch):
+    monkeypatch.setattr(shop, "notify", lambda _: "failure")
+    with pytest.raises(stories.WentWrong, match="failure"):
+        stories.pay_an_order(shop)
+
+
+def test_round_trips_stay_within_their_budget(shop, deployed):
+    with round_trips.watched(TEST_HOME, deployed["mysql"]["database"]) as watch:
+        order = stories.ordered(shop, 42, shop.new_sku("Counted paper", "1.00", 5))
+        shop.notify(shop.notice(order["order_no"], "1.00"))
+        shop.wait_for_hold(order["order_no"], "CONFIRMED")
+    assert watch.costs["a one-line order, placed"] <= 11
+    assert watch.costs["a first payment notice"] <= 9
+    assert watch.costs["a confirmed hold"] <= 6
+
+
+def test_at_rest_every_invariant_holds(shop):
+    assert invariants.broken(shop.rows) == {}
