@@ -10,7 +10,7 @@ from lockstep import settings
 from lockstep.alipay.form import body_bytes
 from lockstep.alipay.model import Notice, NoticeRefused
 from lockstep.alipay.notice import load_public_key, verify_and_parse
-from lockstep.observability import count, logger, observed
+from lockstep.observability import count, count_fault, logger, observed
 from lockstep.payments.accept import accept
 from lockstep.payments.model import RESULTS_TO_RESEND
 
@@ -35,7 +35,7 @@ def _is_settled(event: dict[str, Any]) -> bool:
         logger.warning("notice refused", code=refused.code, detail=refused.detail)
         return False
     except Exception as fault:  # an error page instead of the word would say no more to Alipay
-        count("NoticeFailed")
+        count_fault("NoticeFailed", fault)
         logger.exception("notice not stored", fault=type(fault).__name__)
         return False
     count(f"Notice_{result}")

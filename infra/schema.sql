@@ -59,7 +59,7 @@ CREATE TABLE `ims_stock_entry` (
 
 CREATE TABLE `message_refusal` (
   `id` bigint NOT NULL AUTO_INCREMENT,
-  `message_id` varchar(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  `message_id` varchar(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `type` varchar(24) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `reservation_id` varchar(40) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
   `code` varchar(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

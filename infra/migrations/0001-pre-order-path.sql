@@ -301,12 +301,12 @@ CREATE TABLE outbox (
 
 -- Commands that were refused for good and acknowledged, once each however often they were delivered.
 CREATE TABLE message_refusal (
-    id             BIGINT      NOT NULL AUTO_INCREMENT,
-    message_id     VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-    type           VARCHAR(24) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-    reservation_id VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NULL,
-    code           VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-    created_at     DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+    id             BIGINT       NOT NULL AUTO_INCREMENT,
+    message_id     VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    type           VARCHAR(24)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    reservation_id VARCHAR(40)  CHARACTER SET ascii COLLATE ascii_bin NULL,
+    code           VARCHAR(40)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    created_at     DATETIME(3)  NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
     PRIMARY KEY (id),
     UNIQUE KEY uk_refusal_message (message_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;

@@ -22,6 +22,13 @@ def count(outcome: str) -> None:
     metrics.add_metric(name=outcome, unit=MetricUnit.Count, value=1)
 
 
+def count_fault(outcome: str, fault: Exception) -> None:
+    """Count a fault that goes no further; a broken invariant by its own name as well."""
+    count(outcome)
+    if isinstance(fault, InvariantBroken):
+        count("InvariantBroken")
+
+
 def correlation_id() -> str:
     """The id that ties a request to every message that follows from it."""
     return logger.get_correlation_id() or ""

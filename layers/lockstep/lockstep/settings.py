@@ -33,6 +33,8 @@ class DatabaseSettings:
     secret_arn: str | None
     lock_wait_seconds: int | None
     """None where a proxy stands between: the variable would pin the connection."""
+    timeout_seconds: int
+    """For a connection to open, or a statement to answer: longer than any lock wait."""
 
 
 @cache
@@ -46,6 +48,7 @@ def database() -> DatabaseSettings:
         password=os.environ.get("DATABASE_PASSWORD"),
         secret_arn=os.environ.get("DATABASE_SECRET_ARN"),
         lock_wait_seconds=lock_wait or None,
+        timeout_seconds=int(os.environ.get("DATABASE_TIMEOUT_SECONDS", "8")),
     )
 
 

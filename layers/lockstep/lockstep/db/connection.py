@@ -27,10 +27,6 @@ from lockstep.db.errors import translate
 type Row = dict[str, Any]
 type Arguments = Sequence[object] | Mapping[str, object]
 
-CONNECT_TIMEOUT_SECONDS: Final = 5
-# Longer than any lock wait: a read that gives up first leaves an outcome nobody knows.
-READ_TIMEOUT_SECONDS: Final = 8
-
 _SQL_MODE: Final = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
     "NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
@@ -122,9 +118,9 @@ def connect(database: settings.DatabaseSettings) -> Connection:
             password=password,
             charset="utf8mb4",
             autocommit=True,
-            connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            read_timeout=READ_TIMEOUT_SECONDS,
-            write_timeout=READ_TIMEOUT_SECONDS,
+            connect_timeout=database.timeout_seconds,
+            read_timeout=database.timeout_seconds,
+            write_timeout=database.timeout_seconds,
             init_command=_session_variables(database.lock_wait_seconds),
             cursorclass=pymysql.cursors.DictCursor,
             conv=_CONVERSIONS,

@@ -18,7 +18,7 @@ from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import LockstepError
 from lockstep.messaging import store
 from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock, ReserveStock
-from lockstep.observability import count, logger
+from lockstep.observability import count, count_fault, logger
 
 
 class DeliverAgain(LockstepError):
@@ -47,7 +47,7 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
             logger.set_correlation_id(command.correlation_id)
             refusal = handle(command)
         except Exception as fault:
-            count("MessageFailed")
+            count_fault("MessageFailed", fault)
             logger.warning(
                 "message will be delivered again",
                 message_id=record.message_id,

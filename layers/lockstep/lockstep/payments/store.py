@@ -10,6 +10,7 @@ from lockstep import fingerprint
 from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
 from lockstep.db.errors import Contended, DuplicateKey
 from lockstep.db.transaction import Reader, Tx
+from lockstep.errors import InvariantBroken
 from lockstep.payments.model import (
     NoticeState,
     Payment,
@@ -221,7 +222,7 @@ def insert_payment(
         tx.insert(INSERT_PAYMENT, columns)
     except DuplicateKey as race:
         if race.key != "uk_payment_trade":
-            raise
+            raise InvariantBroken(str(race)) from race
         raise Contended(str(race)) from race
 
 
