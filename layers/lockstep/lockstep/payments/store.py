@@ -114,10 +114,12 @@ ORDER BY id
 
 
 def read_due_notices(tx: Tx, provider: str, trade_no: str) -> list[tuple[int, TradeNotice]]:
-    """Notices that came before the payment they speak of, oldest first."""
+    """Notices that came before the payment they speak of, oldest first. What was only for display
+    is not kept."""
     rows = tx.all(READ_DUE_NOTICES, (trade_no, provider))
     return [
-        (row.pop("id"), TradeNotice(**{**row, "kind": NoticeKind(row["kind"])})) for row in rows
+        (row.pop("id"), TradeNotice(**{**row, "kind": NoticeKind(row["kind"]), "subject": ""}))
+        for row in rows
     ]
 
 
