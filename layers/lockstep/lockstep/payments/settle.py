@@ -76,6 +76,8 @@ def _take_money(
         store.insert_payment(tx, PROVIDER, notice, order.id, state, reason)
     else:
         store.match_payment(tx, payment.id, order.id, state, reason)
+        if payment.refunded_amount and reason is None:  # a part: in whole, it would be REFUNDED
+            record_refund(tx, order, payment.refunded_amount, ACTOR, _evidence(notice))
     return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)
 
 
