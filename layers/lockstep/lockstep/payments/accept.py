@@ -84,14 +84,12 @@ def _decide(tx: Tx, notice: Notice, notice_id: int, stored: NoticeState) -> Resu
     state = _NOTICE_STATE.get(settled.result, NoticeState.DONE)
     if state is not stored or settled.reason is not None:
         store.finish_notice(tx, notice_id, state, settled.reason)
-    if has_due_notices and payment is None:
+    if has_due_notices and notice.kind is NoticeKind.PAYMENT:
         _decide_waiting(tx, notice)
     return settled.result
 
 
-def _decide_waiting(tx: Tx, notice: TradeNotice) -> None:
-    """Decide what came before this payment. No new payment arises here, so it goes one level
-    deep."""
-    if notice.kind is NoticeKind.PAYMENT:
-        for due_id, due in store.read_due_notices(tx, PROVIDER, notice.trade_no):
-            _decide(tx, due, due_id, NoticeState.QUERY_DUE)
+def _decide_waiting(tx: Tx, payment: TradeNotice) -> None:
+    """Decide what came before this payment. None of it is a payment, so it goes one level deep."""
+    for due_id, due in store.read_due_notices(tx, PROVIDER, payment.trade_no):
+        _decide(tx, due, due_id, NoticeState.QUERY_DUE)
