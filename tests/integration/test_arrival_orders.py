@@ -1,0 +1,157 @@
+"""Whatever order notices arrive in, and however often, they end in the same rows.
+
+Goal: nothing is lost, doubled or left half-way because a notice was late, repeated or overtaken.
+Method: a trade's whole life as notices, delivered in every order, the confirm or release that they
+stage carried out somewhere in between; then all of them once more. Each time the books must be
+those of the natural order, and a second telling must change nothing at all.
+
+Compared is every column of orders, events, payments, inbox, holds and stock, except ids that a run
+draws anew, times of our own clock (paid_at: only whether it is set), and how many times a command
+was staged: a repeated payment stages another confirm while the hold is not sold yet. Events are
+compared in the order they were written.
+"""
+
+import random
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from lockstep.alipay.model import Notice
+from lockstep.orders.close import cancel
+from lockstep.payments.accept import accept
+from lockstep.payments.model import Result
+from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.database import Database, Row
+from tests.support.notices import finished, refunded, refunded_in_full, the_order
+from tests.support.reading import SIGNER, read
+
+PAYMENT = read(SIGNER.body())
+PART = read(SIGNER.body(**refunded("3.00")))
+MORE = read(SIGNER.body(**refunded("5.00")))
+WHOLE = read(SIGNER.body(**refunded_in_full()))
+END = read(SIGNER.body(**finished()))
+REPEATED = read(SIGNER.body(notify_time="2026-10-24 10:04:06"))
+
+type Notices = tuple[Notice, ...]
+NATURAL: Notices = (PAYMENT, REPEATED, PART, MORE, WHOLE, END)
+
+_DRAWN_ANEW = {"id", "order_id", "reservation_id", "request_hash", "applied_to"}
+_OUR_CLOCK = {"created_at", "updated_at", "expires_at"}
+
+
+def _lasting(rows: list[Row]) -> list[Row]:
+    """The rows without what another run draws anew or reads from its clock."""
+    for row in rows:
+        if "paid_at" in row:
+            row["paid_at"] = row["paid_at"] is not None
+    left_out = _DRAWN_ANEW | _OUR_CLOCK
+    return [{name: row[name] for name in row if name not in left_out} for row in rows]
+
+
+def books(database: Database) -> Mapping[str, Any]:
+    """All that two histories must have in common."""
+    return {
+        "orders": _lasting(database.rows("SELECT * FROM oms_order")),
+        "events": _lasting(database.rows("SELECT * FROM oms_order_event ORDER BY id")),
+        "payments": _lasting(database.rows("SELECT * FROM oms_order_payment")),
+        "inbox": _lasting(database.rows("SELECT * FROM oms_notice ORDER BY content_hash")),
+        "holds": _lasting(database.rows("SELECT * FROM ims_reservation")),
+        "stock": database.rows("SELECT * FROM ims_sku_stock"),
+        "commands": database.rows("SELECT DISTINCT queue FROM outbox ORDER BY queue"),
+    }
+
+
+def live(database: Database, notices: Notices, deliver_before: int, *, closed: bool) -> None:
+    """One history, from an empty database: an order, maybe closed, then these notices."""
+    database.empty()
+    a_sku(database)
+    the_order(database)
+    if closed:
+        cancel(42, "O1")
+    for position, notice in enumerate(notices):
+        if position == deliver_before:
+            deliver_outbox(database)
+        accept(notice)
+    deliver_outbox(database)
+
+
+def every_order_of(notices: Notices) -> list[Notices]:
+    """Each once: deliveries of one notice are equal."""
+    return list(dict.fromkeys(permutations(notices)))
+
+
+def told(notices: Notices) -> list[str]:
+    return [f"{notice.kind} {getattr(notice, 'refund_fee', None)}" for notice in notices]
+
+
+def check_every_order_of(
+    database: Database, natural: Notices, *, closed: bool
+) -> Mapping[str, Any]:
+    """Live every order of arrival, each told a second time; the books that all of them end in."""
+    live(database, natural, 1, closed=closed)
+    expected = books(database)
+    assert {row["state"] for row in expected["inbox"]} == {"DONE"}
+    for run, arrival in enumerate(every_order_of(natural)):
+        live(database, arrival, run % (len(natural) + 1), closed=closed)
+        assert books(database) == expected, told(arrival)
+        assert {accept(notice) for notice in arrival} == {Result.REPLAYED}
+        assert books(database) == expected, f"{told(arrival)} once more"
+    assert_at_rest(database)
+    return expected
+
+
+def test_every_order_of_arrival_ends_in_the_same_rows(database):
+    assert len(every_order_of(NATURAL)) == 360
+    [order] = check_every_order_of(database, NATURAL, closed=False)["orders"]
+    assert (order["status"], order["refunded_amount"]) == ("REFUNDED", Decimal("9.90"))
+
+
+def test_every_order_of_arrival_ends_alike_where_the_money_came_too_late(database):
+    natural = (PAYMENT, REPEATED, PART, WHOLE, END)
+    final = check_every_order_of(database, natural, closed=True)
+    assert (final["orders"][0]["status"], final["payments"][0]["state"]) == ("CLOSED", "REFUNDED")
+
+
+def test_every_order_of_arrival_ends_alike_where_a_part_went_back(database):
+    natural = (PAYMENT, REPEATED, PART, MORE)
+    [order] = check_every_order_of(database, natural, closed=False)["orders"]
+    assert (order["status"], order["refunded_amount"]) == ("PAID", Decimal("5.00"))
+
+
+@pytest.mark.parametrize("confirmed_at", range(4))
+def test_a_confirm_may_come_anywhere_among_the_notices(database, confirmed_at):
+    notices = (PAYMENT, PART, WHOLE)
+    live(database, notices, 4, closed=False)
+    expected = books(database)
+    for arrival in every_order_of(notices):
+        live(database, arrival, confirmed_at, closed=False)
+        assert books(database) == expected, told(arrival)
+
+
+def test_notices_that_all_come_many_times_end_in_the_same_rows(database):
+    live(database, NATURAL, 1, closed=False)
+    expected = books(database)
+    for seed in range(20):
+        arrival = random.Random(seed).sample(NATURAL * 3, 18)
+        live(database, tuple(arrival), seed, closed=False)
+        assert books(database) == expected, told(tuple(arrival))
+
+
+def test_notices_that_come_before_their_order_end_in_the_same_rows(database):
+    """A part only: money that went back in whole while no order was known stays without one."""
+    notices = (PAYMENT, PART, MORE, END)
+    live(database, notices, 1, closed=False)
+    expected = books(database)
+    for arrival in every_order_of(notices):
+        database.empty()
+        for notice in arrival:
+            accept(notice)
+        a_sku(database)
+        the_order(database)
+        for notice in arrival:
+            accept(notice)
+        deliver_outbox(database)
+        assert books(database) == expected, told(arrival)
