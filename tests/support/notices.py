@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from functions import alipay_notify
@@ -72,6 +73,10 @@ class NoticeSigner:
             self.body(**changes), keys, self.app_id, frozenset({self.seller_id})
         )
         return accept(notice)
+
+    def notify(self, **changes: str | None) -> dict[str, Any]:
+        """Send the base payment with changes as AWS delivers it; the function's answer."""
+        return answer(http_event(self.body(**changes)))
 
     def configure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the notify function know this app, payee and key."""
@@ -193,6 +198,35 @@ def staged(database: Database) -> list[str]:
     return [row["queue"] for row in database.rows("SELECT queue FROM outbox ORDER BY id")]
 
 
+# What another run draws anew, or reads from its own clock.
+_PASSING = {
+    *("id", "order_id", "reservation_id", "request_hash", "applied_to"),
+    *("created_at", "updated_at", "expires_at"),
+}
+
+
+def _lasting(rows: list[Row]) -> list[Row]:
+    for row in rows:
+        if "paid_at" in row:
+            row["paid_at"] = row["paid_at"] is not None
+    return [{name: row[name] for name in row if name not in _PASSING} for row in rows]
+
+
+def books(database: Database) -> dict[str, list[Row]]:
+    """All that two histories of one order must have in common: every column of orders, payments,
+    inbox, holds, stock, and events in the order they were written, except ids that are drawn anew
+    and our own clock (paid_at: whether it is set); and which commands were staged."""
+    return {
+        "orders": _lasting(database.rows("SELECT * FROM oms_order")),
+        "events": _lasting(database.rows("SELECT * FROM oms_order_event ORDER BY id")),
+        "payments": _lasting(database.rows("SELECT * FROM oms_order_payment ORDER BY trade_no")),
+        "inbox": _lasting(database.rows("SELECT * FROM oms_notice ORDER BY content_hash")),
+        "holds": _lasting(database.rows("SELECT * FROM ims_reservation")),
+        "stock": database.rows("SELECT * FROM ims_sku_stock"),
+        "commands": database.rows("SELECT DISTINCT queue FROM outbox ORDER BY queue"),
+    }
+
+
 # --- through the function ------------------------------------------------------------------------
 
 SUCCESS = {
@@ -229,3 +263,8 @@ def http_event(
         "body": base64.b64encode(body).decode() if is_base64 else body.decode("ascii"),
         "isBase64Encoded": is_base64,
     }
+
+
+def answer(event: dict[str, Any]) -> dict[str, Any]:
+    """What the function answers to an event."""
+    return alipay_notify.handler(event, LambdaContext())
