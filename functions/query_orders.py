@@ -1,6 +1,7 @@
 """GET /orders, /orders/{order_no}, /orders/requests/{key} and /stock/{sku_id}: plain reads."""
 
 from typing import Any
+from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -28,7 +29,7 @@ def list_orders() -> Response[str]:
 @app.get("/orders/requests/<key>")
 def probe_request(key: str) -> Response[str]:
     member_id = requests.read_member_id(app.current_event.raw_event)
-    state, order = query.probe(member_id, requests.check_key(key))
+    state, order = query.probe(member_id, requests.check_key(unquote(key)))
     return answer(200, {"request_state": state, "order": order and views.show_order(order)})
 
 

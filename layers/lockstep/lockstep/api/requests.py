@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -91,10 +90,9 @@ def read_member_id(event: Event) -> int:
 
 def check_key(text: str) -> str:
     """``text``, if it is an idempotency key. Raises Problem IDEMPOTENCY_KEY_INVALID."""
-    key = unquote(text)
-    if not _KEY.fullmatch(key):
+    if not _KEY.fullmatch(text):
         raise Problem("IDEMPOTENCY_KEY_INVALID")
-    return key
+    return text
 
 
 def check_order_no(text: str) -> str:

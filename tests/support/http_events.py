@@ -1,0 +1,124 @@
+"""Requests as the HTTP API hands them to a function (payload 2.0), and answers as it reads them."""
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+type Event = dict[str, Any]
+type Handler = Callable[[Event, LambdaContext], Mapping[str, Any]]
+
+JSON = "application/json"
+PROBLEM_JSON = "application/problem+json"
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the caller gets. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def content_type(self) -> str:
+        return self.headers["content-type"]
+
+    @property
+    def code(self) -> str | None:
+        """The code of a problem document, None on any other answer."""
+        return self.document["code"] if self.content_type == PROBLEM_JSON else None
+
+
+def send(handler: Handler, event: Event) -> Answer:
+    answer = handler(event, LambdaContext())
+    headers = {name.lower(): value for name, value in answer["headers"].items()}
+    assert answer["isBase64Encoded"] is False
+    return Answer(answer["statusCode"], headers, answer["body"])
+
+
+def request(
+    method: str,
+    path: str,
+    *,
+    member: object = 42,
+    claims: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+    query: Mapping[str, str] | None = None,
+    body: str | bytes | None = None,
+) -> Event:
+    """A request of ``member``; ``claims`` replaces the token's claims. ``body`` as bytes comes as
+    base64, as the API sends what it does not take for text. ``path`` is not encoded."""
+    event: Event = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": urlencode(query or {}),
+        "headers": {"accept": "*/*", "host": "api.example.com"} | dict(headers or {}),
+        "requestContext": {
+            "accountId": "000000000000",
+            "apiId": "api",
+            "authorizer": {
+                "jwt": {
+                    "claims": {"sub": str(member)} if claims is None else dict(claims),
+                    "scopes": None,
+                }
+            },
+            "domainName": "api.example.com",
+            "domainPrefix": "api",
+            "http": {
+                "method": method,
+                "path": quote(path),
+                "protocol": "HTTP/1.1",
+                "sourceIp": "192.0.2.1",
+                "userAgent": "tests",
+            },
+            "requestId": "request-1",
+            "routeKey": "$default",
+            "stage": "$default",
+            "time": "24/Oct/2026:02:00:05 +0000",
+            "timeEpoch": 1792807205000,
+        },
+        "isBase64Encoded": isinstance(body, bytes),
+    }
+    if query:
+        event["queryStringParameters"] = dict(query)
+    if body is not None:
+        event["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
+    return event
+
+
+def an_order_body(**changes: object) -> dict[str, object]:
+    """One of SKU 1001; ``changes`` replace or add members of the body, MISSING drops them."""
+    body = {"lines": [{"sku_id": 1001, "quantity": 1}]} | changes
+    return {name: value for name, value in body.items() if value is not MISSING}
+
+
+def post_order(
+    body: object = None, *, member: object = 42, key: object = "k1", in_base64: bool = False
+) -> Event:
+    """POST /orders. ``body``: text or bytes go as they are, anything else as JSON; the default is
+    a good one. ``key`` MISSING sends no header."""
+    sent = an_order_body() if body is None else body
+    text = sent if isinstance(sent, str | bytes) else json.dumps(sent)
+    if in_base64 and isinstance(text, str):
+        text = text.encode("utf-8", errors="surrogatepass")
+    headers = {} if key is MISSING else {"idempotency-key": str(key)}
+    return request("POST", "/orders", member=member, headers=headers, body=text)
+
+
+def cancel_order(order_no: str, *, member: object = 42) -> Event:
+    return request("POST", f"/orders/{order_no}/cancel", member=member)
+
+
+def get(path: str, *, member: object = 42, **query: str) -> Event:
+    return request("GET", path, member=member, query=query)
