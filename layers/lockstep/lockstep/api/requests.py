@@ -6,6 +6,7 @@ client may err, and turns a form or a broken encoding into a server error.
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -147,13 +148,30 @@ def _bad_query(name: Literal["status", "cursor", "limit"], message: str) -> Prob
 
 
 def _read_body(event: Event) -> PlaceOrderBody:
+    sent = _body_bytes(event)
     try:
-        return PlaceOrderBody.model_validate_json(_body_bytes(event))
+        body = PlaceOrderBody.model_validate_json(sent)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         if any(item["type"] == "json_invalid" for item in found):
             raise Problem("BODY_UNREADABLE") from error
         raise Problem("BODY_INVALID", errors=found) from error
+    json.loads(sent, object_pairs_hook=_refuse_repeated_names)
+    return body
+
+
+def _refuse_repeated_names(members: list[tuple[str, object]]) -> None:
+    """Of two values for one name the parser takes the last, another reader perhaps the first."""
+    names = [name for name, _ in members]
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise Problem(
+            "BODY_INVALID",
+            errors=[
+                {"loc": [name], "type": "name_repeated", "msg": "given more than once"}
+                for name in sorted(repeated)
+            ],
+        )
 
 
 def _body_bytes(event: Event) -> bytes:
