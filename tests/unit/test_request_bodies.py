@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from functions import create_order
 from lockstep.api.requests import BODY_BYTES_MAX, read_place_order
-from tests.support.http_events import MISSING, PROBLEM_JSON, Answer, an_order_body, post_order, send
+from tests.support.api import ask
+from tests.support.http_events import MISSING, PROBLEM_JSON, Answer, an_order_body, post_order
 from tests.support.reading import full_width
 
 GOOD = json.dumps(an_order_body())
@@ -95,7 +95,7 @@ WRONG_NOTES = ["n" * 201, "🙂" * 201, 1, True, ["note"], {"text": "note"}]
 
 
 def refusal(body: object, *, in_base64: bool = False) -> Answer:
-    answer = send(create_order.handler, post_order(body, in_base64=in_base64))
+    answer = ask(post_order(body, in_base64=in_base64))
     assert answer.content_type == PROBLEM_JSON
     return answer
 
@@ -110,7 +110,7 @@ def test_what_is_not_json_is_unreadable(body, in_base64):
 @pytest.mark.parametrize("text", ["%%%", "AAA", "e30", "e30=\n", "é", full_width("e30=")])
 def test_what_is_not_base64_though_the_event_says_so_is_unreadable(text):
     event = post_order(text) | {"isBase64Encoded": True}
-    answer = send(create_order.handler, event)
+    answer = ask(event)
     assert (answer.status, answer.code) == (400, "BODY_UNREADABLE")
 
 
@@ -120,7 +120,7 @@ def test_no_body_at_all_is_unreadable(body):
     del event["body"]
     if body is None:
         event["body"] = None
-    answer = send(create_order.handler, event)
+    answer = ask(event)
     assert (answer.status, answer.code) == (400, "BODY_UNREADABLE")
 
 

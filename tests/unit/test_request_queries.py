@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions import cancel_order, query_orders
+from functions import query_orders
 from lockstep.api.problems import Problem
 from lockstep.api.requests import read_orders_query, write_cursor
 from lockstep.orders.model import OrderStatus
+from tests.support.api import ask
 from tests.support.http_events import cancel_order as cancel
 from tests.support.http_events import get, send
 from tests.support.reading import full_width
@@ -39,7 +40,7 @@ BAD_CURSORS = {
 
 @pytest.mark.parametrize("cursor", BAD_CURSORS.values(), ids=BAD_CURSORS)
 def test_a_cursor_that_was_not_given_out_is_refused(cursor):
-    answer = send(query_orders.handler, get("/orders", cursor=cursor))
+    answer = ask(get("/orders", cursor=cursor))
     assert (answer.status, answer.code) == (422, "QUERY_INVALID")
     assert [error["loc"] for error in answer.document["errors"]] == [["cursor"]]
 
@@ -62,7 +63,7 @@ def test_a_cursor_comes_back_as_it_was_given_out(before):
     "limit", ["0", "-1", "101", "1000", "1.5", "1e1", "ten", full_width("10"), " 1", "1,2"]
 )
 def test_a_limit_is_a_number_from_one_to_a_hundred(limit):
-    answer = send(query_orders.handler, get("/orders", limit=limit))
+    answer = ask(get("/orders", limit=limit))
     assert (answer.status, answer.code) == (422, "QUERY_INVALID")
     assert [error["loc"] for error in answer.document["errors"]] == [["limit"]]
 
@@ -74,7 +75,7 @@ def test_a_good_limit_is_taken(limit):
 
 @pytest.mark.parametrize("status", ["NONE", "paid", "PAID,CLOSED", "PAID ", "OPEN", "'"])
 def test_a_status_is_one_that_an_order_can_have(status):
-    answer = send(query_orders.handler, get("/orders", status=status))
+    answer = ask(get("/orders", status=status))
     assert (answer.status, answer.code) == (422, "QUERY_INVALID")
     assert [error["loc"] for error in answer.document["errors"]] == [["status"]]
 
@@ -94,9 +95,9 @@ def test_a_query_that_says_nothing_asks_for_the_newest_twenty():
     "order_no", ["1" * 33, "2026-1", "1 OR 1=1", full_width("1"), "a_b", "a.b", "%31"]
 )
 def test_what_cannot_be_an_order_number_is_not_found(order_no):
-    found = send(query_orders.handler, get(f"/orders/{order_no}"))
+    found = ask(get(f"/orders/{order_no}"))
     assert (found.status, found.code) == (404, "ORDER_NOT_FOUND")
-    cancelled = send(cancel_order.handler, cancel(order_no))
+    cancelled = ask(cancel(order_no))
     assert (cancelled.status, cancelled.code) == (404, "ORDER_NOT_FOUND")
 
 
@@ -104,7 +105,7 @@ def test_what_cannot_be_an_order_number_is_not_found(order_no):
     "sku_id", ["0", "-1", "007", "1.5", "1e3", "SKU", full_width("1001"), str(2**53), "9" * 40]
 )
 def test_what_cannot_be_a_sku_is_not_found(sku_id):
-    answer = send(query_orders.handler, get(f"/stock/{sku_id}"))
+    answer = ask(get(f"/stock/{sku_id}"))
     assert (answer.status, answer.code) == (404, "SKU_NOT_FOUND")
 
 

@@ -25,9 +25,9 @@ SKU_ID_MAX: Final = 2**53 - 1
 # A hundred lines and a note take some 10 KB.
 BODY_BYTES_MAX: Final = 128 * 1024
 
-_KEY: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
+KEY: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
 _MEMBER_ID: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-_ORDER_NO: Final = re.compile(r"[A-Za-z0-9]{1,32}", re.ASCII)
+ORDER_NO: Final = re.compile(r"[A-Za-z0-9]{1,32}", re.ASCII)
 _SKU_ID: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 _LIMIT: Final = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _CURSOR: Final = re.compile(r"v1:([1-9][0-9]{0,17})", re.ASCII)
@@ -91,14 +91,14 @@ def read_member_id(event: Event) -> int:
 
 def check_key(text: str) -> str:
     """``text``, if it is an idempotency key. Raises Problem IDEMPOTENCY_KEY_INVALID."""
-    if not _KEY.fullmatch(text):
+    if not KEY.fullmatch(text):
         raise Problem("IDEMPOTENCY_KEY_INVALID")
     return text
 
 
 def check_order_no(text: str) -> str:
     """``text``, if it can be an order number. Raises Problem ORDER_NOT_FOUND."""
-    if not _ORDER_NO.fullmatch(text):
+    if not ORDER_NO.fullmatch(text):
         raise Problem("ORDER_NOT_FOUND")
     return text
 
