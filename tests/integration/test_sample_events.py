@@ -1,6 +1,7 @@
 """The sample events, each given to its function on a real database."""
 
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions import alipay_notify, confirm_stock, release_stock
 from infra.local import invariants
@@ -9,7 +10,6 @@ from lockstep.orders.place import place
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.database import Database
-from tests.support.http_events import LambdaContext
 from tests.support.notices import APP_ID, SELLER_ID
 from tests.support.samples import ALIPAY_PUBLIC_KEY, function_of, of_function, sample
 

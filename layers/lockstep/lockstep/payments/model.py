@@ -21,7 +21,7 @@ class PaymentState(StrEnum):
 
 _P = PaymentState
 PAYMENT_TRANSITIONS: Final[Mapping[PaymentState, frozenset[PaymentState]]] = {
-    _P.RECEIVED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REINSTATE_PENDING}),
+    _P.RECEIVED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REINSTATE_PENDING, _P.UNMATCHED}),
     _P.APPLIED: frozenset(),
     _P.REFUND_PENDING: frozenset({_P.REFUNDING, _P.REFUNDED}),
     _P.REFUNDING: frozenset({_P.REFUNDED, _P.REFUND_FAILED}),
