@@ -33,8 +33,8 @@ _PLACE: Final = re.compile(r"<!-- states:(\w+) -->\n.*?<!-- /states -->", re.DOT
 
 
 def diagram(table: Table) -> str:
-    """``table`` in Mermaid, in the order in which the states are declared."""
-    states = list(type(next(iter(table))))
+    """``table`` in Mermaid."""
+    states = list(table)
     arrows = [
         f"    {_shown(source)} --> {target}"
         for source in states
