@@ -1,0 +1,107 @@
+"""Settings: read from the environment, and named when they are missing."""
+
+import pytest
+
+from lockstep import settings
+from lockstep.errors import SettingMissing
+
+COMPLETE = {
+    "DATABASE_HOST": "db.example",
+    "DATABASE_NAME": "shop",
+    "ALIPAY_APP_ID": "2021000100000001",
+    "ALIPAY_SELLER_IDS": "2088000000000001,2088000000000002",
+    "ALIPAY_PUBLIC_KEY": "key",
+}
+OPTIONAL = (
+    "DATABASE_PORT",
+    "DATABASE_USER",
+    "DATABASE_PASSWORD",
+    "DATABASE_SECRET_ARN",
+    "DATABASE_LOCK_WAIT_SECONDS",
+    "ORDER_TTL_SECONDS",
+    "MEMBER_ID_CLAIM",
+    "RELEASE_QUEUE_URL",
+)
+CACHED = (
+    settings.database,
+    settings.alipay,
+    settings.order_ttl_seconds,
+    settings.member_id_claim,
+)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """Only what is required is set, and nothing is remembered from another test."""
+    for name in OPTIONAL:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in COMPLETE.items():
+        monkeypatch.setenv(name, value)
+    for setting in CACHED:
+        setting.cache_clear()
+    yield
+    for setting in CACHED:
+        setting.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("DATABASE_HOST", settings.database),
+        ("DATABASE_NAME", settings.database),
+        ("ALIPAY_APP_ID", settings.alipay),
+        ("ALIPAY_SELLER_IDS", settings.alipay),
+        ("ALIPAY_PUBLIC_KEY", settings.alipay),
+    ],
+)
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_missing_or_empty_setting_is_named(monkeypatch, name, read, empty):
+    if empty:
+        monkeypatch.setenv(name, "")
+    else:
+        monkeypatch.delenv(name)
+    with pytest.raises(SettingMissing, match=name):
+        read()
+
+
+def test_without_optional_settings_the_defaults_hold():
+    database = settings.database()
+    assert (database.host, database.port, database.name) == ("db.example", 3306, "shop")
+    assert (database.user, database.password, database.secret_arn) == (None, None, None)
+    assert database.lock_wait_seconds == 3
+    assert settings.order_ttl_seconds() == 1800
+    assert settings.member_id_claim() == "sub"
+    assert settings.queue_url("release") is None
+
+
+def test_zero_leaves_the_lock_wait_to_the_proxy(monkeypatch):
+    monkeypatch.setenv("DATABASE_LOCK_WAIT_SECONDS", "0")
+    assert settings.database().lock_wait_seconds is None
+
+
+def test_every_optional_setting_is_taken(monkeypatch):
+    for name, value in {
+        "DATABASE_PORT": "3307",
+        "DATABASE_SECRET_ARN": "arn:aws:secretsmanager:eu-west-1:1:secret:db",
+        "DATABASE_LOCK_WAIT_SECONDS": "1",
+        "ORDER_TTL_SECONDS": "60",
+        "MEMBER_ID_CLAIM": "member",
+        "RELEASE_QUEUE_URL": "https://queue.example/release.fifo",
+    }.items():
+        monkeypatch.setenv(name, value)
+    database = settings.database()
+    assert (database.port, database.lock_wait_seconds) == (3307, 1)
+    assert database.secret_arn == "arn:aws:secretsmanager:eu-west-1:1:secret:db"
+    assert settings.order_ttl_seconds() == 60
+    assert settings.member_id_claim() == "member"
+    assert settings.queue_url("release") == "https://queue.example/release.fifo"
+
+
+def test_several_payees_are_separated_by_commas():
+    assert settings.alipay().seller_ids == {"2088000000000001", "2088000000000002"}
+
+
+def test_settings_are_read_once_per_process(monkeypatch):
+    first = settings.database()
+    monkeypatch.setenv("DATABASE_HOST", "elsewhere.example")
+    assert settings.database() is first
