@@ -1,0 +1,201 @@
+"""Every statement of the stores reaches its rows by the right key, on tables that are not small.
+
+The statements are found by looking: one without its arguments and keys here fails the test.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.support import bulk, statements
+from tests.support.database import Database
+from tests.support.plans import Arguments, plan_of
+
+STATEMENTS = statements.of_the_stores()
+HASH = "0" * 64
+FAR = 2**63 - 1
+
+
+def order_no(order_id: int) -> str:
+    return f"20261130{order_id:016d}"
+
+
+NO = order_no(200)
+HOLD = f"{NO}-1"
+ORDER = {"oms_order": "PRIMARY"}
+SKU = {"ims_sku_stock": "PRIMARY"}
+RESERVATION = {"ims_reservation": "uk_reservation"}
+ATTEMPT = {"oms_payment_attempt": "uk_attempt_out_trade_no"}
+PAYMENT = {"oms_order_payment": "PRIMARY"}
+OF_THE_ATTEMPT = "ix_attempt_order"
+WITH_HOLD = {"r": "uk_reservation"}
+
+# Statement -> realistic arguments, and the key by which each of its tables is reached.
+PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
+    "inventory.READ_SKUS": (((1001, 1002, 1003),), SKU),
+    "inventory.HOLD_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
+    "inventory.SELL_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
+    "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
+    "inventory.LOCK_RESERVATION": ((HOLD,), {"r": "uk_reservation", "i": "PRIMARY"}),
+    "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
+    "inventory.READ_STATE": ((HOLD,), RESERVATION),
+    "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
+    "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
+    "messaging.MARK_SENT": (("f" * 32,), {"outbox": "uk_outbox_message"}),
+    "orders.COMPLETE_REQUEST": ((200, 200, "k200"), {"oms_order_request": "PRIMARY"}),
+    "orders.READ_REQUEST": ((200, "k200"), {"oms_order_request": "PRIMARY"}),
+    "orders.CLOSE_ORDER": (("EXPIRED", 200), {**ORDER, "a": OF_THE_ATTEMPT}),
+    "orders.MARK_PAID": ((200, "9.90"), ORDER),
+    "orders.REQUEST_CANCEL": ((200,), ORDER),
+    "orders.RECORD_REFUNDED_AMOUNT": ({"order_id": 200, "refunded": "9.90"}, ORDER),
+    "orders.MARK_REFUNDING": ((200,), ORDER),
+    "orders.MARK_REFUNDED": ((200,), ORDER),
+    "orders.LOCK_OWN_ORDER": ((NO, 200), {"oms_order": "uk_order_no", "a": OF_THE_ATTEMPT}),
+    "orders.LOCK_ORDER_OF_TRADE": (
+        {"out_trade_no": f"{NO}_2"},
+        {**ORDER, **ATTEMPT, "a": OF_THE_ATTEMPT},
+    ),
+    "orders.READ_ORDER": ((200,), {"o": "PRIMARY", **WITH_HOLD}),
+    "orders.READ_OWN_ORDER": ((NO, 200), {"o": "uk_order_no", **WITH_HOLD}),
+    "orders.LIST_ORDERS": (
+        {"member_id": 200, "before": FAR, "limit": 21},
+        {"o": "ix_order_member", **WITH_HOLD},
+    ),
+    "orders.LIST_ORDERS_IN_STATUS": (
+        {"member_id": 200, "status": "PAID", "before": FAR, "limit": 21},
+        {"o": "ix_order_member_status", **WITH_HOLD},
+    ),
+    "orders.READ_ITEMS": ((tuple(range(1, 21)),), {"oms_order_item": "PRIMARY"}),
+    "orders.READ_STATUS": ((200,), ORDER),
+    "orders.READ_TIMELINE": ((200,), {"oms_order_event": "ix_event_order"}),
+    "orders.READ_OWN_HOLDS": (
+        (200, (1001, 1002)),
+        {"o": "ix_order_member", "r": "uk_reservation", "i": "PRIMARY"},
+    ),
+    "payments.READ_NOTICE_STATE": (("alipay", "N200", HASH), {"oms_notice": "uk_notice"}),
+    "payments.LOCK_NOTICE": (("alipay", "N200", HASH), {"oms_notice": "uk_notice"}),
+    "payments.FINISH_NOTICE": (("DONE", None, 1), {"oms_notice": "PRIMARY"}),
+    "payments.READ_DUE_NOTICES": (("T200", "alipay"), {"oms_notice": "ix_notice_trade"}),
+    "payments.MARK_ATTEMPT_PAID": ((f"{NO}_2",), ATTEMPT),
+    "payments.CLOSE_OPEN_ATTEMPT": ((f"{NO}_2",), ATTEMPT),
+    "payments.CLOSE_ASKED_ATTEMPT": ((f"{NO}_2",), ATTEMPT),
+    "payments.LOCK_PAYMENT": (
+        {"provider": "alipay", "trade_no": "T200"},
+        {"p": "uk_payment_trade", "n": "ix_notice_trade"},
+    ),
+    "payments.MATCH_PAYMENT": ((1, "APPLIED", None, 1), PAYMENT),
+    "payments.RAISE_REFUNDED_AMOUNT": ({"id": 1, "refunded": "1.00"}, PAYMENT),
+    "payments.MARK_PAYMENT_REFUNDED": ((1,), PAYMENT),
+    "payments.MARK_FINISHED": ((None, 1), PAYMENT),
+    "payments.READ_UNCONFIRMED_HOLD": (
+        ("alipay", "T204"),
+        {"p": "uk_payment_trade", "o": "PRIMARY", "r": "uk_reservation"},
+    ),
+    "payments.READ_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
+}
+PLAIN_INSERTS: dict[str, Arguments] = {
+    "inventory.INSERT_RESERVATION": ("x-1", 1, 2, HASH, "2026-11-30"),
+    "inventory.INSERT_TOMBSTONE": ("x-1", 1, 2),
+    "inventory.INSERT_ITEMS": ("x-1", 1, 2),
+    "messaging.INSERT_OUTBOX": ("0" * 32, "confirm", "x-1", "{}", 10),
+    "messaging.INSERT_REFUSAL": ("0" * 32, "ConfirmStock", "x-1", "X"),
+    "orders.CLAIM_REQUEST": (1, "new", HASH),
+    "orders.INSERT_ORDER": (NO, 1, "1.00", "1.00", None, HOLD, "2026-11-30", "2026-11-30"),
+    "orders.INSERT_ITEMS": (1, 1, "t", 1, "1.00", "1.00"),
+    "orders.INSERT_EVENT": (1, "NONE", "RESERVING", "member:1", "PLACED", None),
+    "payments.INSERT_NOTICE": dict.fromkeys(
+        re.findall(r"%\((\w+)\)s", STATEMENTS["payments.INSERT_NOTICE"])
+    ),
+    "payments.INSERT_PAYMENT": ("alipay", "T", "O", 1, "1.00", "APPLIED", None, None),
+}
+# Statements that sort, and why it costs nothing that grows.
+MAY_SORT = {
+    "inventory.LOCK_RESERVATION": "the at most 100 items of one hold",
+    "orders.READ_OWN_HOLDS": "the unpaid orders of one member, only after a shortage",
+}
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[Database]:
+    database = Database.create("lockstep_test_explain")
+    bulk.fill(database)
+    # The rows that a const lookup must find for its plan to name them.
+    database.execute("UPDATE oms_notice SET content_hash = %s WHERE notify_id = 'N200'", (HASH,))
+    database.execute("UPDATE ims_reservation SET state = 'RESERVED' WHERE order_id = 204")
+    yield database
+    database.drop()
+
+
+def test_every_statement_of_the_stores_is_planned_here():
+    assert set(STATEMENTS) == set(PLANNED) | set(PLAIN_INSERTS)
+    assert len(STATEMENTS) > 50
+
+
+@pytest.mark.parametrize("name", PLAIN_INSERTS)
+def test_an_insert_reads_nothing(filled, name):
+    assert plan_of(filled, STATEMENTS[name], PLAIN_INSERTS[name]).is_plain_insert
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_statement_reaches_its_rows_by_the_expected_key(filled, name):
+    arguments, keys = PLANNED[name]
+    plan = plan_of(filled, STATEMENTS[name], arguments)
+    assert plan.scanned == ()
+    assert plan.keys == keys
+    assert plan.sorts == (name in MAY_SORT)
+
+
+def test_a_member_with_many_old_orders_is_listed_by_the_members_own_key(filled):
+    """By the primary key the engine would walk through everybody's newer orders first."""
+    filled.execute("UPDATE oms_order SET member_id = 7 WHERE id <= 1000")
+    filled.rows("ANALYZE TABLE oms_order")
+    for name in ("orders.LIST_ORDERS", "orders.LIST_ORDERS_IN_STATUS"):
+        arguments, keys = PLANNED[name]
+        assert isinstance(arguments, Mapping)
+        plan = plan_of(filled, STATEMENTS[name], {**arguments, "member_id": 7})
+        assert plan.keys == keys
+        assert not plan.sorts
+
+
+# What the scheduled functions will ask, once a minute.
+TO_COME = {
+    "expired orders of one status": (
+        "SELECT id FROM oms_order WHERE status = 'PENDING_PAYMENT' AND expires_at <= NOW(3) "
+        "ORDER BY expires_at LIMIT 100",
+        {"oms_order": "ix_order_expiry"},
+    ),
+    "holds past their time": (
+        "SELECT id FROM ims_reservation WHERE state = 'RESERVED' AND expires_at <= NOW(3) "
+        "ORDER BY expires_at LIMIT 100",
+        {"ims_reservation": "ix_reservation_expiry"},
+    ),
+    "messages that are due": (
+        "SELECT id FROM outbox WHERE sent_at IS NULL AND next_at <= NOW(3) "
+        "ORDER BY next_at, id LIMIT 100 FOR UPDATE SKIP LOCKED",
+        {"outbox": "ix_outbox_due"},
+    ),
+    "the newest message of a group": (
+        "SELECT id FROM outbox WHERE queue = 'confirm' "
+        "AND group_key = '202611300000000000000200-1' ORDER BY id DESC LIMIT 1",
+        {"outbox": "ix_outbox_group"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TO_COME)
+def test_the_schedules_find_what_is_due_without_a_scan_or_a_sort(filled, what):
+    sql, keys = TO_COME[what]
+    plan = plan_of(filled, sql)
+    assert (plan.scanned, plan.keys, plan.sorts) == ((), keys, False)
+
+
+def test_several_statuses_at_once_are_found_by_the_key_but_sorted(filled):
+    """Known: IN breaks the order of (status, expires_at). One query a status does not sort."""
+    plan = plan_of(
+        filled,
+        "SELECT id FROM oms_order WHERE status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING') "
+        "AND expires_at <= NOW(3) ORDER BY expires_at LIMIT 100",
+    )
+    assert (plan.scanned, plan.keys) == ((), {"oms_order": "ix_order_expiry"})
+    assert plan.sorts

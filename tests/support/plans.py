@@ -1,0 +1,32 @@
+"""Ask the optimizer how it would run a statement, and read its answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.support.database import Database
+
+type Arguments = Sequence[object] | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How each table of a statement is reached: its alias, the key used, and what that costs."""
+
+    keys: Mapping[str, str | None]
+    scanned: tuple[str, ...]
+    sorts: bool
+    is_plain_insert: bool
+
+
+def plan_of(database: Database, sql: str, arguments: Arguments = ()) -> Plan:
+    """The plan of one statement, which is not run."""
+    with database.session.cursor() as cursor:
+        cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {sql}", arguments or None)
+        rows = list(cursor.fetchall())
+    reached = [row for row in rows if row["table"] and not row["table"].startswith("<")]
+    return Plan(
+        keys={row["table"]: row["key"] for row in reached},
+        scanned=tuple(row["table"] for row in reached if row["type"] in {"ALL", "index"}),
+        sorts=any("Using filesort" in (row["Extra"] or "") for row in rows),
+        is_plain_insert=[row["select_type"] for row in rows] == ["INSERT"],
+    )
