@@ -304,14 +304,20 @@ SELECT o.id, o.order_no, o.member_id, o.status, o.close_reason, o.cancel_request
        o.total_amount, o.pay_amount, o.paid_amount, o.refunded_amount, o.note, o.reservation_id,
        r.state AS reservation_state, o.created_at, o.expires_at, o.paid_at
 FROM oms_order AS o
+"""
+_WITH_HOLD: Final = """
 LEFT JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id
 """
 
-READ_ORDER: Final = _ORDER_COLUMNS + "WHERE o.id = %s"
-READ_OWN_ORDER: Final = _ORDER_COLUMNS + "WHERE o.order_no = %s AND o.member_id = %s"
+READ_ORDER: Final = _ORDER_COLUMNS + _WITH_HOLD + "WHERE o.id = %s"
+READ_OWN_ORDER: Final = _ORDER_COLUMNS + _WITH_HOLD + "WHERE o.order_no = %s AND o.member_id = %s"
 
+# Left to itself the optimizer sorts a member's orders or, for many old ones, walks the primary key
+# through everybody's newer orders.
 LIST_ORDERS: Final = (
     _ORDER_COLUMNS
+    + "FORCE INDEX (ix_order_member)"
+    + _WITH_HOLD
     + """
 WHERE o.member_id = %(member_id)s
   AND o.id < %(before)s
@@ -322,6 +328,7 @@ LIMIT %(limit)s
 
 LIST_ORDERS_IN_STATUS: Final = (
     _ORDER_COLUMNS
+    + _WITH_HOLD
     + """
 WHERE o.member_id = %(member_id)s
   AND o.status = %(status)s
