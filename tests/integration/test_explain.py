@@ -3,6 +3,7 @@
 The statements are found by looking: one without its arguments and keys here fails the test.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 
@@ -118,7 +119,8 @@ MAY_SORT = {
 
 @pytest.fixture(scope="module")
 def filled() -> Iterator[Database]:
-    database = Database.create("lockstep_test_explain")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    database = Database.create(f"lockstep_explain_{worker}")
     bulk.fill(database)
     # The rows that a const lookup must find for its plan to name them.
     database.execute("UPDATE oms_notice SET content_hash = %s WHERE notify_id = 'N200'", (HASH,))

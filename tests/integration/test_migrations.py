@@ -1,5 +1,6 @@
 """Migrations: they replay to the checked-in schema, apply once, and refuse any drift by name."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -54,8 +55,8 @@ def session(worker_name: str) -> Iterator["pymysql.Connection[Any]"]:
 
 
 @pytest.fixture
-def worker_name(request: pytest.FixtureRequest) -> str:
-    return str(getattr(request.config, "workerinput", {}).get("workerid", "gw0"))
+def worker_name() -> str:
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 
 
 @pytest.fixture
