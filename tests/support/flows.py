@@ -1,0 +1,122 @@
+"""The operations that change something, each with the state that it starts from.
+
+For tests that do one thing to all of them: lose an answer, die half-way. ``run`` may be called
+again, as a member, a queue or Alipay would.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from lockstep.alipay.model import NoticeKind, TradeNotice
+from lockstep.inventory.confirm import confirm
+from lockstep.inventory.model import Confirmed, Released
+from lockstep.inventory.release import release
+from lockstep.orders.close import cancel
+from lockstep.orders.model import Closed, Placed, Replayed
+from lockstep.orders.place import place
+from lockstep.payments.accept import accept
+from lockstep.payments.model import Result
+from tests.support.builders import a_sku, an_order, place_command
+from tests.support.database import Database
+
+MEMBER = 42
+LINES = {1001: 2, 1002: 1}
+TOTAL = Decimal("29.70")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """``done`` says whether an outcome of ``run`` means that the work is done."""
+
+    name: str
+    prepare: Callable[[Database], None]
+    run: Callable[[Database], object]
+    done: Callable[[object], bool]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _skus(database: Database) -> None:
+    a_sku(database, 1001)
+    a_sku(database, 1002)
+
+
+def _ordered(database: Database) -> None:
+    _skus(database)
+    an_order(LINES, member_id=MEMBER, key="k1")
+
+
+def _cancelled(database: Database) -> None:
+    _ordered(database)
+    _cancel(database)
+
+
+def _paid(database: Database) -> None:
+    _ordered(database)
+    _pay(database)
+
+
+def _place(_: Database) -> object:
+    return place(place_command(LINES, member_id=MEMBER, key="k1"))
+
+
+def _cancel(database: Database) -> object:
+    return cancel(MEMBER, database.value("SELECT order_no FROM oms_order"))
+
+
+def _pay(database: Database) -> object:
+    return accept(a_notice(database))
+
+
+def _refund(database: Database) -> object:
+    return accept(a_notice(database, NoticeKind.REFUND))
+
+
+def _confirm(database: Database) -> object:
+    return confirm(*_named_hold(database))
+
+
+def _release(database: Database) -> object:
+    return release(*_named_hold(database))
+
+
+def _named_hold(database: Database) -> tuple[str, int]:
+    row = database.one("SELECT reservation_id, id FROM oms_order")
+    return row["reservation_id"], row["id"]
+
+
+def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> TradeNotice:
+    """What Alipay says of the only order: the same notice for the same kind."""
+    refunded = kind is NoticeKind.REFUND
+    at = datetime(2026, 11, 30, 4, 0, tzinfo=UTC)
+    return TradeNotice(
+        kind=kind,
+        notify_id=f"N-{kind}",
+        notify_type="trade_status_sync",
+        app_id="2021000100000001",
+        seller_id="2088000000000001",
+        trade_status="TRADE_CLOSED" if refunded else "TRADE_SUCCESS",
+        out_trade_no=database.value("SELECT order_no FROM oms_order"),
+        trade_no="T1",
+        total_amount=TOTAL,
+        refund_fee=TOTAL if refunded else None,
+        out_biz_no=None,
+        gmt_payment=at,
+        gmt_refund=at if refunded else None,
+        gmt_close=None,
+        subject="an order",
+    )
+
+
+FLOWS = (
+    Flow("place", _skus, _place, lambda outcome: isinstance(outcome, Placed | Replayed)),
+    Flow("cancel", _ordered, _cancel, lambda outcome: isinstance(outcome, Closed)),
+    Flow("pay", _ordered, _pay, lambda o: o in {Result.APPLIED, Result.REPLAYED}),
+    Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
+    Flow("refund", _paid, _refund, lambda o: o in {Result.REFUND_RECORDED, Result.REPLAYED}),
+    Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
+    Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
+)

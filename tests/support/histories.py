@@ -1,0 +1,64 @@
+"""Two histories compared by what they left: every row, without what differs from run to run.
+
+Ids and numbers become names in order of birth, times become "there" or "not there", random numbers
+and hashes over ids go. Of the outbox it counts which commands there are: the same one twice is
+harmless, since consumers decide by state, and a repeated payment notice stages its confirm again.
+"""
+
+import json
+from typing import Any
+
+from tests.support.database import Database
+
+_DROPPED = {"id", "message_id", "order_no", "updated_at"}
+_HASH_OVER_IDS = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
+
+
+def what_is_left(database: Database) -> dict[str, list[str]]:
+    """Every table's rows as text, in an order that does not depend on ids."""
+    orders = database.rows("SELECT id, order_no FROM oms_order ORDER BY id")
+    payments = database.rows("SELECT id FROM oms_order_payment ORDER BY id")
+    order_names = {row["id"]: f"order {n}" for n, row in enumerate(orders, 1)}
+    names = {
+        "order_id": order_names,
+        "applied_to": order_names,
+        "payment_id": {row["id"]: f"payment {n}" for n, row in enumerate(payments, 1)},
+    }
+    numbers = {row["order_no"]: f"number {n}" for n, row in enumerate(orders, 1)}
+
+    def told(table: str, column: str, value: Any) -> Any:
+        if column.endswith("_at"):
+            return value is not None
+        if column == "payload":
+            return {name: told(table, name, part) for name, part in json.loads(value).items()}
+        if column in names:
+            return names[column].get(value, value)
+        if isinstance(value, str):
+            for number, name in numbers.items():
+                value = value.replace(number, name)
+        return value
+
+    def line(table: str, row: dict[str, Any]) -> str:
+        kept = {
+            column: told(table, column, value)
+            for column, value in row.items()
+            if column not in _DROPPED and (table, column) not in _HASH_OVER_IDS
+        }
+        return json.dumps(kept, sort_keys=True, default=str)
+
+    tables = [row["name"] for row in database.rows(_TABLES, (database.name,))]
+    lines = {
+        table: sorted(line(table, row) for row in rows)
+        for table, rows in database.dump(tables).items()
+    }
+    lines["outbox"] = sorted(set(lines["outbox"]))
+    return lines
+
+
+_TABLES = """
+SELECT table_name AS name
+FROM information_schema.tables
+WHERE table_schema = %s
+  AND table_name <> 'oms_order_transition'
+ORDER BY 1
+"""
