@@ -7,7 +7,6 @@ again, as a member, a queue or Alipay would.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
@@ -23,7 +22,6 @@ from tests.support.database import Database
 
 MEMBER = 42
 LINES = {1001: 2, 1002: 1}
-TOTAL = Decimal("29.70")
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,7 @@ def _named_hold(database: Database) -> tuple[str, int]:
 def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> TradeNotice:
     """What Alipay says of the only order: the same notice for the same kind."""
     refunded = kind is NoticeKind.REFUND
+    order = database.one("SELECT order_no, pay_amount FROM oms_order")
     at = datetime(2026, 11, 30, 4, 0, tzinfo=UTC)
     return TradeNotice(
         kind=kind,
@@ -99,10 +98,10 @@ def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> Trade
         app_id="2021000100000001",
         seller_id="2088000000000001",
         trade_status="TRADE_CLOSED" if refunded else "TRADE_SUCCESS",
-        out_trade_no=database.value("SELECT order_no FROM oms_order"),
+        out_trade_no=order["order_no"],
         trade_no="T1",
-        total_amount=TOTAL,
-        refund_fee=TOTAL if refunded else None,
+        total_amount=order["pay_amount"],
+        refund_fee=order["pay_amount"] if refunded else None,
         out_biz_no=None,
         gmt_payment=at,
         gmt_refund=at if refunded else None,
