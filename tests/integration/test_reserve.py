@@ -1,11 +1,7 @@
 """reserve(): every line or none, once per reservation, and never after a release."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-
 import pytest
 
-from lockstep.db.transaction import RollBack, Tx, in_transaction
 from lockstep.errors import InvariantBroken
 from lockstep.fingerprint import merge_lines
 from lockstep.inventory.confirm import confirm
@@ -19,28 +15,11 @@ from lockstep.inventory.model import (
     Short,
 )
 from lockstep.inventory.release import release
-from lockstep.inventory.reserve import reserve
 from tests.support.builders import a_sku
 from tests.support.database import Database
+from tests.support.holds import HOLD, LINES, UNTIL, reserve_alone
 
-HOLD = "202611300100000000420001-1"
 SECOND_HOLD = "202611300100000000420001-2"
-UNTIL = datetime(2026, 12, 1, tzinfo=UTC)
-LINES = {1001: 2, 1002: 1, 1003: 3}
-
-
-def reserve_alone(
-    lines: Mapping[int, int] = LINES, hold: str = HOLD, order_id: int = 1
-) -> Held | Short | Refused:
-    """reserve() in a transaction of its own, which rolls back on a shortage as it must."""
-
-    def work(tx: Tx) -> Held | Short | Refused:
-        outcome = reserve(tx, hold, order_id, lines, UNTIL)
-        if isinstance(outcome, Short):
-            raise RollBack(outcome)
-        return outcome
-
-    return in_transaction(work)
 
 
 @pytest.fixture
