@@ -1,5 +1,6 @@
 """One logger and one metrics namespace. No payloads, no personal data: ids and outcomes only."""
 
+import threading
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
@@ -15,11 +16,16 @@ metrics: Final = Metrics(namespace="Lockstep", service="lockstep")
 
 type Event = dict[str, Any]
 
+# Metrics are one dict a process, and writing it out clears it: two threads at once lose counts, or
+# step past the one length at which it is written and let it grow for ever.
+_counting: Final = threading.Lock()
+
 
 def count(outcome: str) -> None:
     """Count one outcome, by name. Ids never become dimensions: each would be a metric of its
     own."""
-    metrics.add_metric(name=outcome, unit=MetricUnit.Count, value=1)
+    with _counting:
+        metrics.add_metric(name=outcome, unit=MetricUnit.Count, value=1)
 
 
 def count_fault(outcome: str, fault: Exception) -> None:
