@@ -1,12 +1,17 @@
 """Short ways to a state that a test starts from, through the product's own operations."""
 
 import itertools
+from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from infra.local import invariants
+from lockstep.alipay.model import NoticeKind, TradeNotice
+from lockstep.db.transaction import RollBack, Tx, in_transaction
 from lockstep.inventory.confirm import confirm
-from lockstep.inventory.model import Confirmed, Refused, Released
+from lockstep.inventory.model import Confirmed, Held, Refused, Released, Short
 from lockstep.inventory.release import release
+from lockstep.inventory.reserve import reserve
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
 from lockstep.orders.model import Order, Placed, PlaceOrder
 from lockstep.orders.place import place
@@ -91,3 +96,53 @@ def assert_at_rest(database: Database) -> None:
     """Deliver what is staged; then every invariant holds."""
     deliver_outbox(database)
     assert invariants.broken(database.rows) == {}
+
+
+def a_trade_notice(order: Order | None = None, **changes: object) -> TradeNotice:
+    """A verified payment notice of ``order``, of its amount, with ids of its own; changed."""
+    serial = next(_serial)
+    said: dict[str, Any] = {
+        "kind": NoticeKind.PAYMENT,
+        "notify_id": f"notify-{serial}",
+        "notify_type": "trade_status_sync",
+        "app_id": "2021000100000001",
+        "seller_id": "2088000000000001",
+        "trade_status": "TRADE_SUCCESS",
+        "out_trade_no": order.order_no if order else f"nobody-{serial}",
+        "trade_no": f"trade-{serial}",
+        "total_amount": order.pay_amount if order else Decimal("9.90"),
+        "refund_fee": None,
+        "out_biz_no": None,
+        "gmt_payment": datetime(2026, 11, 30, 2, 0, 5, tzinfo=UTC),
+        "gmt_refund": None,
+        "gmt_close": None,
+        "subject": "",
+    }
+    return TradeNotice(**(said | changes))
+
+
+def an_attempt(
+    database: Database, order: Order, *, out_trade_no: str | None = None, state: str = "OPEN"
+) -> str:
+    """A payment page of ``order``; its out_trade_no."""
+    number = out_trade_no or order.order_no
+    database.execute(
+        "INSERT INTO oms_payment_attempt "
+        "(order_id, out_trade_no, product, amount, state, expires_at) "
+        "VALUES (%s, %s, 'page', %s, %s, %s)",
+        (order.id, number, order.pay_amount, state, order.expires_at),
+    )
+    return number
+
+
+def try_hold(reservation_id: str, order_id: int, lines: dict[int, int]) -> Held | Short | Refused:
+    """Reserve in a transaction of its own, as for an order that waits for its stock."""
+    hold_until = datetime(2026, 12, 31, tzinfo=UTC)
+
+    def work(tx: Tx) -> Held | Short | Refused:
+        outcome = reserve(tx, reservation_id, order_id, lines, hold_until)
+        if isinstance(outcome, Short):
+            raise RollBack(outcome)
+        return outcome
+
+    return in_transaction(work)
