@@ -1,5 +1,5 @@
 # Everything needs only python3, make and git: the first target run sets the rest up below .local/.
-PY  := .local/venv/bin/python
+PY  := PYTHONPATH=layers/lockstep .local/venv/bin/python
 BIN := .local/venv/bin
 SAM := .local/cloud/bin/sam
 
@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down check test token lock lock-check schema build clean ready setup style types template
+.PHONY: demo up down check test token lock lock-check schema generate build clean ready setup style types template
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -55,6 +55,9 @@ lock: ready ## compile the requirements files from pyproject.toml
 lock-check: ready
 	@$(PY) -m infra.local.lock --check
 
+generate: ready ## write what is made from the code: OpenAPI, message schemas, the READMEs' diagrams
+	@for made in openapi message_schemas diagrams; do $(PY) -m infra.$$made || exit 1; done
+
 schema: ready ## write infra/schema.sql from the migrations
 	@$(PY) -m infra.local.schema
 
@@ -70,5 +73,5 @@ setup: ready
 	@$(PY) -m infra.local.prepare --since $(STARTED)
 
 clean: ## stop everything that was started from here, and forget it
-	@test ! -x $(PY) || $(PY) -m infra.local.stack down --all
+	@test ! -x .local/venv/bin/python || $(PY) -m infra.local.stack down --all
 	@rm -rf .local .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,7 +15,15 @@ type Handler = Callable[[Event, LambdaContext], Mapping[str, Any]]
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
-MISSING = object()
+
+
+class _Missing(Enum):
+    """A value with a name: test ids must be the same in every worker."""
+
+    MISSING = "missing"
+
+
+MISSING = _Missing.MISSING
 
 
 @dataclass(frozen=True)
