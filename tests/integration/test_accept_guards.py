@@ -46,7 +46,7 @@ def runs_from(database, statement: Statement, order_id: int) -> bool:
     """Run it; what it says must be what it did."""
     before = database.one("SELECT * FROM oms_order")
     won: bool = in_transaction(lambda tx: statement(tx, order_id))
-    assert (database.one("SELECT * FROM oms_order") != before) is won
+    assert (database.one("SELECT * FROM oms_order") != before) == won
     return won
 
 
