@@ -140,6 +140,15 @@ def test_a_repeat_after_a_full_refund_pays_nothing_again(database, order_id):
     assert staged(database) == ["confirm"]
 
 
+def test_a_repeat_asks_for_the_stock_of_an_order_whose_money_went_back(database, order_id):
+    ALIPAY.accept()
+    database.execute("UPDATE outbox SET sent_at = NOW(3)")  # sent, and lost on its way
+    ALIPAY.accept(**refunded_in_full())
+    assert ALIPAY.accept() is Result.REPLAYED
+    assert_at_rest(database)
+    assert database.stock(1001) == (9, 0)
+
+
 # --- money that its order cannot take ------------------------------------------------------------
 
 
