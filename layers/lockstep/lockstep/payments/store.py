@@ -288,7 +288,7 @@ def mark_finished(tx: Tx, payment_id: int, at: datetime | None) -> bool:
 READ_UNCONFIRMED_HOLD: Final = """
 SELECT o.id, o.reservation_id
 FROM oms_order_payment AS p
-JOIN oms_order AS o ON o.id = p.order_id AND o.status = 'PAID'
+JOIN oms_order AS o ON o.id = p.order_id
 JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id AND r.state = 'RESERVED'
 WHERE p.provider = %s
   AND p.trade_no = %s
