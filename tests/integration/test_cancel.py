@@ -5,10 +5,13 @@ import json
 import pytest
 
 from lockstep.alipay.model import NoticeKind
+from lockstep.db.transaction import in_transaction
+from lockstep.orders import store
 from lockstep.orders.close import cancel
 from lockstep.orders.model import (
     CancelRequested,
     Closed,
+    CloseReason,
     NotCancellable,
     Order,
     OrderNotFound,
@@ -121,6 +124,17 @@ def test_a_paid_order_is_not_cancellable_and_keeps_its_hold(database, order, sta
     assert cancel(42, order.order_no) == NotCancellable(OrderStatus(status))
     assert database.dump(["oms_order", "oms_order_event", "outbox", "ims_reservation"]) == before
     assert database.stock(1001) == (10, 2)
+
+
+@pytest.mark.parametrize("status", ["PAID", "SHIPPED", "FINISHED", "REFUNDING", "REFUNDED"])
+def test_the_statements_themselves_spare_a_paid_order(database, order, status):
+    """Whoever calls them next may look at the status less carefully."""
+    lead_to(database, status)
+    before = database.dump(["oms_order"])
+    closed = in_transaction(lambda tx: store.close_order(tx, order.id, CloseReason.EXPIRED))
+    asked = in_transaction(lambda tx: store.request_cancel(tx, order.id))
+    assert (closed, asked) == (False, False)
+    assert database.dump(["oms_order"]) == before
 
 
 def test_a_cancel_after_the_payment_finds_it_and_the_sale_goes_on(database, order):

@@ -1,5 +1,6 @@
 """What members see: the last committed state, at once, also while somebody is writing."""
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -180,7 +181,9 @@ def test_a_probe_says_unknown_processing_or_success(database, sku):
             "INSERT INTO oms_order_request (member_id, idempotency_key, request_hash, state) "
             "VALUES (42, 'k', REPEAT('0', 64), 'PROCESSING')"
         )
+        started = time.monotonic()
         assert query.probe(42, "k") == (RequestState.PROCESSING, None)
+        assert time.monotonic() - started < 2  # a lock wait would take three seconds
     order = an_order(key="k")
     assert query.probe(42, "k") == (RequestState.SUCCESS, order)
     assert query.probe(7, "k") == (RequestState.UNKNOWN, None)
