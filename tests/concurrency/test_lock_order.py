@@ -6,7 +6,6 @@ negative control takes the sorting away, and must see deadlocks: two orders stan
 one SKU each and reach for the other's.
 """
 
-import threading
 from typing import Final
 
 from lockstep.inventory import reserve as reserve_module
@@ -19,7 +18,7 @@ from lockstep.orders.place import place
 from tests.concurrency.taking_away import replaced
 from tests.support.builders import a_sku, assert_at_rest, try_hold
 from tests.support.database import Database
-from tests.support.threads import Deadlocks, at_once, crowd
+from tests.support.threads import Deadlocks, Meeting, at_once, crowd
 
 SKUS: Final = (1001, 1002, 1003)
 ENGINE_DEADLOCKS: Final = (
@@ -74,10 +73,10 @@ def test_holds_sales_and_releases_of_the_same_skus_never_deadlock(database, monk
 def test_without_sorting_two_orders_deadlock_and_are_retried(database, monkeypatch):
     some_skus(database)
     deadlocks, before = Deadlocks(monkeypatch), database.value(ENGINE_DEADLOCKS)
-    rounds = 10
+    rounds, hold_stock = 10, inventory.hold_stock
     for serial in range(rounds):
-        both_hold_one = BothHoldOne()
-        monkeypatch.setattr(inventory, "hold_stock", both_hold_one.hold_stock)
+        # Neither goes on to a second SKU before both hold their first.
+        monkeypatch.setattr(inventory, "hold_stock", Meeting().after(hold_stock))
         commands = [an_order_of_all(2 * serial + 1), an_order_of_all(2 * serial + 2)]
         with replaced(reserve_module, "sorted", list)(database):
             outcomes = at_once(*[lambda c=command: place(c) for command in commands])
@@ -85,20 +84,3 @@ def test_without_sorting_two_orders_deadlock_and_are_retried(database, monkeypat
     assert deadlocks.seen == rounds
     assert database.value(ENGINE_DEADLOCKS) >= before + rounds
     assert_at_rest(database)
-
-
-class BothHoldOne:
-    """hold_stock that lets nobody go on to a second SKU before both hold their first."""
-
-    _hold_stock = staticmethod(inventory.hold_stock)
-
-    def __init__(self) -> None:
-        self._barrier = threading.Barrier(2, timeout=60)
-        self._met: set[int] = set()
-
-    def hold_stock(self, tx, sku_id, quantity):
-        held = self._hold_stock(tx, sku_id, quantity)
-        if threading.get_ident() not in self._met:
-            self._met.add(threading.get_ident())
-            self._barrier.wait()
-        return held

@@ -72,8 +72,37 @@ def crowd[I, T](workers: int, items: Iterable[I], work: Callable[[I], T]) -> lis
     return [outcome for outcomes in _run_all(run, range(workers)) for outcome in outcomes]
 
 
+class Meeting:
+    """A step before or after which so many threads wait for each other; each of them once."""
+
+    def __init__(self, parties: int = 2) -> None:
+        self._barrier = threading.Barrier(parties, timeout=PATIENCE_SECONDS)
+        self._met: set[int] = set()
+
+    def before[**P, R](self, step: Callable[P, R]) -> Callable[P, R]:
+        def stepped(*args: P.args, **kwargs: P.kwargs) -> R:
+            self._meet()
+            return step(*args, **kwargs)
+
+        return stepped
+
+    def after[**P, R](self, step: Callable[P, R]) -> Callable[P, R]:
+        def stepped(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return step(*args, **kwargs)
+            finally:
+                self._meet()
+
+        return stepped
+
+    def _meet(self) -> None:
+        if threading.get_ident() not in self._met:
+            self._met.add(threading.get_ident())
+            self._barrier.wait()
+
+
 class Meanwhile[T]:
-    """Somebody else's whole ``work``, done in the middle of ours.
+    """Somebody else's whole ``work``, done in the middle of ours, which runs in the test's thread.
 
     ``after(step)`` is the step that lets it in: once the step has run for the first time, the work
     runs in a thread of its own, until it is done or the engine says that it waits for a lock of

@@ -1,0 +1,128 @@
+"""Goal: the row locks of the stock are missed when they are gone, or too strong.
+
+Method: see guards.py. Each proof lets a second session do all its work right after the statement
+that locks. With the lock the engine says that the second one waits; without it, it overtakes. Two
+duplicates that meet before their shared read deadlock as soon as it asks for more.
+"""
+
+from typing import Final
+
+import pytest
+
+from lockstep.db import connection
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.inventory import store
+from lockstep.inventory.confirm import confirm
+from lockstep.inventory.model import Confirmed, Held, Refusal, Refused, Released, ReservationState
+from lockstep.inventory.release import release
+from lockstep.inventory.reserve import reserve
+from tests.concurrency.guards import Guard, assert_missed
+from tests.concurrency.taking_away import clause
+from tests.support.builders import a_sku, try_hold
+from tests.support.database import Database
+from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
+
+HELD_BEFORE: Final = Held(repeated=True, state=ReservationState.RESERVED)
+NOT_RESERVED: Final = Refused(Refusal.RESERVATION_NOT_RESERVED)
+CANNOT_RELEASE: Final = Refused(Refusal.RESERVATION_CANNOT_RELEASE)
+
+
+def confirm_in_the_middle_of_a_confirm(database: Database) -> tuple[object, object]:
+    a_sku(database)
+    try_hold("A-1", 1, {1001: 2})
+    other = Meanwhile(database, lambda: confirm("A-1", 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "lock_reservation", other.after(store.lock_reservation))
+        return confirm("A-1", 1), other.outcome()
+
+
+def release_in_the_middle_of_a_release(database: Database) -> tuple[object, object]:
+    a_sku(database)
+    try_hold("A-1", 1, {1001: 2})
+    other = Meanwhile(database, lambda: release("A-1", 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "lock_reservation", other.after(store.lock_reservation))
+        return release("A-1", 1), other.outcome()
+
+
+def deadlocks_of_two_repeated_holds(database: Database) -> int:
+    a_sku(database)
+    try_hold("A-1", 1, {1001: 2})
+    with pytest.MonkeyPatch.context() as patch:
+        deadlocks = Deadlocks(patch)
+        repeat = Meeting().before(store.read_reservation_shared)
+        patch.setattr(store, "read_reservation_shared", repeat)
+        outcomes = at_once(*[lambda: try_hold("A-1", 1, {1001: 2})] * 2)
+    assert outcomes == [HELD_BEFORE] * 2
+    return deadlocks.seen
+
+
+def repeated_hold_in_a_transaction_that_read_before(database: Database) -> object:
+    """REPEATABLE READ: a plain read goes on seeing what was there before the first hold."""
+    a_sku(database)
+    session_variables = connection._session_variables
+
+    def work(tx: Tx) -> object:
+        expires_at = store.read_skus(tx, [1001])[1001].now
+        at_once(lambda: try_hold("A-1", 1, {1001: 2}))
+        return reserve(tx, "A-1", 1, {1001: 2}, expires_at)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            connection,
+            "_session_variables",
+            lambda wait: session_variables(wait).replace("READ-COMMITTED", "REPEATABLE-READ"),
+        )
+        connection.discard()
+        try:
+            return in_transaction(work)
+        finally:
+            connection.discard()
+
+
+GUARDS: Final = (
+    Guard(
+        "LOCK_RESERVATION: FOR UPDATE, for a confirm",
+        confirm_in_the_middle_of_a_confirm,
+        (Confirmed(repeated=False), Confirmed(repeated=True)),
+        (
+            (
+                clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
+                (NOT_RESERVED, Confirmed(repeated=False)),
+            ),
+        ),
+    ),
+    Guard(
+        "LOCK_RESERVATION: FOR UPDATE, for a release",
+        release_in_the_middle_of_a_release,
+        (Released(repeated=False), Released(repeated=True)),
+        (
+            (
+                clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
+                (CANNOT_RELEASE, Released(repeated=False)),
+            ),
+        ),
+    ),
+    Guard(
+        "READ_RESERVATION_SHARED: no more than FOR SHARE",
+        deadlocks_of_two_repeated_holds,
+        0,
+        ((clause(store, "READ_RESERVATION_SHARED", "FOR SHARE", "FOR UPDATE"), 1),),
+    ),
+    Guard(
+        "READ_RESERVATION_SHARED: no less than FOR SHARE",
+        repeated_hold_in_a_transaction_that_read_before,
+        HELD_BEFORE,
+        (
+            (
+                clause(store, "READ_RESERVATION_SHARED", "FOR SHARE"),
+                "refused: the order of A-1 has that number under another id",
+            ),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=str)
+def test_the_lock_is_missed_when_it_is_gone(scratch, guard):
+    assert_missed(guard, scratch)
