@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from types import ModuleType
 
 import pytest
@@ -11,18 +12,23 @@ from tests.support.database import Database
 type TakenAway = Callable[[Database], AbstractContextManager[None]]
 
 
-def clause(store: ModuleType, statement: str, text: str, instead: str = "") -> TakenAway:
+@dataclass(frozen=True)
+class Clause:
     """``statement`` of ``store`` with ``instead`` where ``text`` stands, which it does once."""
 
-    @contextmanager
-    def away(_: Database) -> Iterator[None]:
-        sql = getattr(store, statement)
-        assert sql.count(text) == 1, f"{statement} has {text!r} {sql.count(text)} times"
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(store, statement, sql.replace(text, instead))
-            yield
+    store: ModuleType
+    statement: str
+    text: str
+    instead: str = ""
 
-    return away
+    @contextmanager
+    def __call__(self, _: Database) -> Iterator[None]:
+        sql = getattr(self.store, self.statement)
+        times = sql.count(self.text)
+        assert times == 1, f"{self.statement} has {self.text!r} {times} times"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.store, self.statement, sql.replace(self.text, self.instead))
+            yield
 
 
 def constraint(table: str, what: str) -> TakenAway:

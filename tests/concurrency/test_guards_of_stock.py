@@ -22,7 +22,7 @@ from lockstep.inventory.model import (
 )
 from lockstep.inventory.release import release
 from tests.concurrency.guards import Guard, assert_missed
-from tests.concurrency.taking_away import clause, constraint, replaced
+from tests.concurrency.taking_away import Clause, constraint, replaced
 from tests.support.builders import a_sku, try_hold
 from tests.support.database import Database
 
@@ -123,7 +123,7 @@ GUARDS: Final = (
         (Short(1001), (1, 0)),
         (
             (
-                clause(store, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s"),
+                Clause(store, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s"),
                 "refused by ck_sku_stock",
             ),
             (CHECK, (HELD, (1, 2))),
@@ -134,7 +134,7 @@ GUARDS: Final = (
         sell_what_is_not_locked,
         MORE_THAN_IS_LOCKED,
         (
-            (clause(store, "SELL_STOCK", LOCKED), "refused by ck_sku_stock"),
+            (Clause(store, "SELL_STOCK", LOCKED), "refused by ck_sku_stock"),
             (CHECK, (CONFIRMED, (8, -2))),
         ),
     ),
@@ -145,7 +145,7 @@ GUARDS: Final = (
         (
             (CHECK, MORE_THAN_IS_LOCKED),
             (
-                clause(store, "SELL_STOCK", "AND stock >= %(quantity)s"),
+                Clause(store, "SELL_STOCK", "AND stock >= %(quantity)s"),
                 (CONFIRMED, (-1, 0)),
             ),
         ),
@@ -155,7 +155,7 @@ GUARDS: Final = (
         free_what_is_not_locked,
         MORE_THAN_IS_LOCKED,
         (
-            (clause(store, "FREE_STOCK", LOCKED), "refused by ck_sku_stock"),
+            (Clause(store, "FREE_STOCK", LOCKED), "refused by ck_sku_stock"),
             (CHECK, (RELEASED, (10, -2))),
         ),
     ),
@@ -163,13 +163,13 @@ GUARDS: Final = (
         "MARK_CONFIRMED: RESERVED, or it sells what another order holds",
         confirm_what_was_released,
         (NOT_RESERVED, (10, 2)),
-        ((clause(store, "MARK_CONFIRMED", RESERVED), (CONFIRMED, (8, 0))),),
+        ((Clause(store, "MARK_CONFIRMED", RESERVED), (CONFIRMED, (8, 0))),),
     ),
     Guard(
         "MARK_RELEASED: RESERVED, or it frees what another order holds",
         release_what_was_sold,
         (CANNOT_RELEASE, (8, 2)),
-        ((clause(store, "MARK_RELEASED", RESERVED), (RELEASED, (8, 0))),),
+        ((Clause(store, "MARK_RELEASED", RESERVED), (RELEASED, (8, 0))),),
     ),
     Guard(
         "uk_reservation and uk_reservation_order: one hold an id",

@@ -24,7 +24,7 @@ from lockstep.orders.query import probe
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
-from tests.concurrency.taking_away import clause, constraint
+from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, a_trade_notice, an_order, place_command
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
@@ -83,14 +83,14 @@ def order_and_reason(database: Database) -> tuple[str, str | None]:
     )
 
 
-LOCK_OWN: Final = clause(store, "LOCK_OWN_ORDER", "FOR UPDATE")
-LOCK_OF_TRADE: Final = clause(store, "LOCK_ORDER_OF_TRADE", "FOR UPDATE")
-CLOSE_STATES: Final = clause(
+LOCK_OWN: Final = Clause(store, "LOCK_OWN_ORDER", "FOR UPDATE")
+LOCK_OF_TRADE: Final = Clause(store, "LOCK_ORDER_OF_TRADE", "FOR UPDATE")
+CLOSE_STATES: Final = Clause(
     store,
     "CLOSE_ORDER",
     "AND status IN ('RESERVING', 'PENDING_PAYMENT', 'PAYMENT_PROCESSING')",
 )
-PAY_STATES: Final = clause(
+PAY_STATES: Final = Clause(
     store, "MARK_PAID", "AND status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING')"
 )
 
@@ -99,25 +99,25 @@ GUARDS: Final = (
         "READ_REQUEST: NOWAIT, or the probe waits",
         probe_in_the_middle_of_the_request,
         (RequestState.PROCESSING, False),
-        ((clause(store, "READ_REQUEST", "NOWAIT"), (RequestState.SUCCESS, True)),),
+        ((Clause(store, "READ_REQUEST", "NOWAIT"), (RequestState.SUCCESS, True)),),
     ),
     Guard(
         "READ_REQUEST: no less than FOR SHARE, or the probe has not seen it",
         probe_in_the_middle_of_the_request,
         (RequestState.PROCESSING, False),
-        ((clause(store, "READ_REQUEST", "FOR SHARE NOWAIT"), (RequestState.UNKNOWN, False)),),
+        ((Clause(store, "READ_REQUEST", "FOR SHARE NOWAIT"), (RequestState.UNKNOWN, False)),),
     ),
     Guard(
         "READ_REQUEST: no more than FOR SHARE, or repeats find each other in the way",
         two_repeated_requests,
         ({Replayed}, 0),
-        ((clause(store, "READ_REQUEST", "FOR SHARE", "FOR UPDATE"), ({InFlight}, 0)),),
+        ((Clause(store, "READ_REQUEST", "FOR SHARE", "FOR UPDATE"), ({InFlight}, 0)),),
     ),
     Guard(
         "READ_REQUEST: no more than FOR SHARE, or repeats deadlock",
         two_repeated_requests,
         ({Replayed}, 0),
-        ((clause(store, "READ_REQUEST", "FOR SHARE NOWAIT", "FOR UPDATE"), ({Replayed}, 1)),),
+        ((Clause(store, "READ_REQUEST", "FOR SHARE NOWAIT", "FOR UPDATE"), ({Replayed}, 1)),),
     ),
     Guard(
         "LOCK_OWN_ORDER: FOR UPDATE, then CLOSE_ORDER's states, then the legal pairs",

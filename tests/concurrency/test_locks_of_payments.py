@@ -16,7 +16,7 @@ from lockstep.payments import store
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
-from tests.concurrency.taking_away import clause
+from tests.concurrency.taking_away import Clause
 from tests.support.builders import a_sku, a_trade_notice, an_order
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
@@ -101,7 +101,7 @@ GUARDS: Final = (
         "READ_NOTICE_STATE: no more than FOR SHARE",
         deadlocks_of_two_repeated_notices,
         0,
-        ((clause(store, "READ_NOTICE_STATE", "FOR SHARE", "FOR UPDATE"), 1),),
+        ((Clause(store, "READ_NOTICE_STATE", "FOR SHARE", "FOR UPDATE"), 1),),
     ),
     Guard(
         "LOCK_NOTICE: FOR UPDATE, or the earlier look has the last word",
@@ -109,7 +109,7 @@ GUARDS: Final = (
         (Result.UNMATCHED, Result.APPLIED, "DONE"),
         (
             (
-                clause(store, "LOCK_NOTICE", "FOR UPDATE"),
+                Clause(store, "LOCK_NOTICE", "FOR UPDATE"),
                 (Result.CONFLICT, Result.APPLIED, "CONFLICT"),
             ),
         ),
@@ -125,7 +125,7 @@ GUARDS: Final = (
         ),
         (
             (
-                clause(store, "LOCK_PAYMENT", "FOR UPDATE OF p"),
+                Clause(store, "LOCK_PAYMENT", "FOR UPDATE OF p"),
                 (Result.REFUND_RECORDED, Result.APPLIED, *("APPLIED", ALL), *("PAID", NOTHING)),
             ),
         ),

@@ -17,7 +17,7 @@ from lockstep.inventory.model import Confirmed, Held, Refusal, Refused, Released
 from lockstep.inventory.release import release
 from lockstep.inventory.reserve import reserve
 from tests.concurrency.guards import Guard, assert_missed
-from tests.concurrency.taking_away import clause
+from tests.concurrency.taking_away import Clause
 from tests.support.builders import a_sku, try_hold
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
@@ -87,7 +87,7 @@ GUARDS: Final = (
         (Confirmed(repeated=False), Confirmed(repeated=True)),
         (
             (
-                clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
+                Clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
                 (NOT_RESERVED, Confirmed(repeated=False)),
             ),
         ),
@@ -98,7 +98,7 @@ GUARDS: Final = (
         (Released(repeated=False), Released(repeated=True)),
         (
             (
-                clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
+                Clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
                 (CANNOT_RELEASE, Released(repeated=False)),
             ),
         ),
@@ -107,7 +107,7 @@ GUARDS: Final = (
         "READ_RESERVATION_SHARED: no more than FOR SHARE",
         deadlocks_of_two_repeated_holds,
         0,
-        ((clause(store, "READ_RESERVATION_SHARED", "FOR SHARE", "FOR UPDATE"), 1),),
+        ((Clause(store, "READ_RESERVATION_SHARED", "FOR SHARE", "FOR UPDATE"), 1),),
     ),
     Guard(
         "READ_RESERVATION_SHARED: no less than FOR SHARE",
@@ -115,7 +115,7 @@ GUARDS: Final = (
         HELD_BEFORE,
         (
             (
-                clause(store, "READ_RESERVATION_SHARED", "FOR SHARE"),
+                Clause(store, "READ_RESERVATION_SHARED", "FOR SHARE"),
                 "refused: the order of A-1 has that number under another id",
             ),
         ),

@@ -15,13 +15,13 @@ from lockstep.errors import InvariantBroken
 from lockstep.inventory import store as inventory
 from lockstep.orders.model import InFlight, OutOfStock, Placed, PlaceOrder, PlaceOutcome, ShortLine
 from lockstep.orders.place import place
-from tests.concurrency.taking_away import clause, constraint
+from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, assert_at_rest, place_command
 from tests.support.threads import at_once, crowd
 
 NOTHING_LEFT: Final = OutOfStock((ShortLine(1001, wanted=1, available=0),))
 
-HOLD_GUARD: Final = clause(inventory, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s")
+HOLD_GUARD: Final = Clause(inventory, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s")
 STOCK_CHECK: Final = constraint("ims_sku_stock", "CHECK ck_sku_stock")
 
 
