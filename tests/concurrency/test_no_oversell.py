@@ -17,7 +17,7 @@ from lockstep.orders.model import InFlight, OutOfStock, Placed, PlaceOrder, Plac
 from lockstep.orders.place import place
 from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, assert_at_rest, place_command
-from tests.support.threads import at_once, crowd
+from tests.support.threads import crowd, in_rounds
 
 NOTHING_LEFT: Final = OutOfStock((ShortLine(1001, wanted=1, available=0),))
 
@@ -66,12 +66,16 @@ def test_500_requests_from_64_connections_for_100_pieces_are_100_orders(database
 
 
 def test_of_two_buyers_of_the_last_piece_one_has_it(database, isolation):
-    for sku_id in range(1001, 1021):
+    sku_ids = range(1001, 1021)
+    for sku_id in sku_ids:
         a_sku(database, sku_id, stock=1)
-        buyers = [place_command({sku_id: 1}, member_id=member) for member in (7, 8)]
-        outcomes = at_once(*[lambda b=buyer: place(b) for buyer in buyers])
+    buyers = [
+        lambda sku_id, member=member: place(place_command({sku_id: 1}, member_id=member))
+        for member in (7, 8)
+    ]
+    for outcomes in in_rounds(sku_ids, *buyers):
         assert kinds(outcomes) == {Placed: 1, OutOfStock: 1}
-        assert database.stock(sku_id) == (1, 1)
+    assert {database.stock(sku_id) for sku_id in sku_ids} == {(1, 1)}
     assert_at_rest(database)
 
 

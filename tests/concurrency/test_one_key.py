@@ -54,7 +54,7 @@ def kinds(outcomes: list[PlaceOutcome]) -> Counter[type]:
 def test_20_requests_with_one_key_at_once_are_one_order(database):
     a_sku(database, stock=AT_ONCE)
     command = place_command({1001: 1}, key="k")
-    outcomes = at_once(*[lambda: place(command)] * AT_ONCE)
+    outcomes = at_once(*[lambda: place_until_decided(command)] * AT_ONCE)
     assert kinds(outcomes) == {Placed: 1, Replayed: AT_ONCE - 1}
     order_ids = {outcome.order.id for outcome in outcomes if isinstance(outcome, Placed | Replayed)}
     assert len(order_ids) == 1
