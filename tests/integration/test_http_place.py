@@ -1,6 +1,7 @@
 """POST /orders on a real database: every status and code, and what each answer looks like."""
 
 import re
+import time
 from functools import partial
 
 import pytest
@@ -148,6 +149,18 @@ def test_a_key_that_somebody_is_deciding_is_in_flight_here_and_in_the_probe(data
     assert posted.document == {"request_state": "PROCESSING"}
     assert probed.document == {"request_state": "PROCESSING", "order": None}
     assert ask(get("/orders/requests/k1")).document == {"request_state": "UNKNOWN", "order": None}
+
+
+def test_a_probe_does_not_wait_for_whoever_is_deciding(database):
+    with database.another_session() as other, other.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO oms_order_request (member_id, idempotency_key, request_hash, state) "
+            "VALUES (42, 'k1', REPEAT('0', 64), 'PROCESSING')"
+        )
+        began = time.monotonic()
+        assert ask(get("/orders/requests/k1")).document["request_state"] == "PROCESSING"
+        # Waiting would take the three seconds that a lock is waited for.
+        assert time.monotonic() - began < 2
 
 
 def refused(status: int, code: str, event: Event) -> dict[str, object]:

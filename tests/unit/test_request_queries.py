@@ -33,6 +33,7 @@ BAD_CURSORS = {
     "SQL": encoded("v1:1 OR 1=1"),
     "not text": base64.urlsafe_b64encode(b"\xff\xfe").decode(),
     "beyond ASCII": "é",
+    "a stranger inside": encoded("v1:17")[:4] + "!" + encoded("v1:17")[4:],
     "truncated": encoded("v1:17")[:-1],
     "very long": "A" * 100_000,
 }
