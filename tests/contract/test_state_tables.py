@@ -20,7 +20,13 @@ from lockstep.orders.model import (
     RequestState,
 )
 from lockstep.payments import store as payments
-from lockstep.payments.model import PAYMENT_TRANSITIONS, NoticeState, PaymentState
+from lockstep.payments.model import (
+    ATTEMPT_TRANSITIONS,
+    PAYMENT_TRANSITIONS,
+    AttemptState,
+    NoticeState,
+    PaymentState,
+)
 
 DDL = "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
 
@@ -35,13 +41,7 @@ TABLES: Mapping[type[StrEnum], Mapping[str, frozenset[str]]] = {
     ReservationState: {str(state): frozenset(to) for state, to in RESERVATION_TRANSITIONS.items()},
     PaymentState: {str(state): frozenset(to) for state, to in PAYMENT_TRANSITIONS.items()},
 }
-# An attempt has no table of its own: these are the edges that its statements may use.
-ATTEMPT = {
-    "OPEN": frozenset({"CLOSING", "CLOSED", "PAID"}),
-    "CLOSING": frozenset({"CLOSED", "PAID"}),
-    "CLOSED": frozenset(),
-    "PAID": frozenset(),
-}
+ATTEMPT = {str(state): frozenset(to) for state, to in ATTEMPT_TRANSITIONS.items()}
 
 type Edges = set[tuple[str, str]]
 
@@ -119,7 +119,7 @@ def test_the_database_knows_the_states_of_the_code_and_no_other():
     assert check_of("ck_reservation_state") == set(ReservationState)
     assert check_of("ck_payment_state") == set(PaymentState)
     assert check_of("ck_notice_state") == set(NoticeState)
-    assert check_of("ck_attempt_state") == ATTEMPT.keys()
+    assert check_of("ck_attempt_state") == set(AttemptState) == ATTEMPT.keys()
     assert check_of("ck_order_close_reason", "close_reason") == set(CloseReason)
     # UNKNOWN is what is said of a request that has no row.
     assert check_of("ck_request_state") == set(RequestState) - {RequestState.UNKNOWN}

@@ -112,7 +112,6 @@ PLAIN_INSERTS: dict[str, Arguments] = {
 }
 # Statements that sort, and why it costs nothing that grows.
 MAY_SORT = {
-    "inventory.LOCK_RESERVATION": "the at most 100 items of one hold",
     "orders.READ_OWN_HOLDS": "the unpaid orders of one member, only after a shortage",
 }
 

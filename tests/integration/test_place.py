@@ -166,7 +166,7 @@ def test_a_taken_order_number_is_drawn_again(database, monkeypatch):
 def test_a_one_line_order_takes_eleven_round_trips(database, monkeypatch):
     a_sku(database)
     an_order()
-    monkeypatch.setattr("lockstep.orders.store.read_order", lambda *_, **__: an_order)
+    monkeypatch.setattr("lockstep.orders.read_store.read_order", lambda *_, **__: an_order)
     before = connection.current().round_trips
     place(place_command())
     assert connection.current().round_trips - before == 11

@@ -19,7 +19,12 @@ type Row = dict[str, Any]
 
 # The legal pairs are part of the schema, not of a test.
 _KEPT = {"oms_order_transition", "schema_migration"}
-_CACHED_SETTINGS = (settings.database, settings.alipay, settings.order_ttl_seconds)
+_CACHED_SETTINGS = (
+    settings.database,
+    settings.alipay,
+    settings.order_ttl_seconds,
+    settings.member_id_claim,
+)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ PROBLEMS: Final[dict[str, tuple[int, str]]] = {
     "SKU_UNKNOWN": (422, "A SKU does not exist or is not on sale."),
     "AMOUNT_ZERO": (422, "An order must come to more than nothing."),
     "AMOUNT_TOO_LARGE": (422, "An order may come to at most 100000000.00 yuan."),
-    "TRY_AGAIN": (503, "The database is busy; nothing was changed."),
+    "TRY_AGAIN": (503, "The database is busy. Ask again, or look first what became of it."),
 }
 
 

@@ -121,11 +121,11 @@ def connect(database: settings.DatabaseSettings) -> Connection:
             connect_timeout=database.timeout_seconds,
             read_timeout=database.timeout_seconds,
             write_timeout=database.timeout_seconds,
-            init_command=_session_variables(database.lock_wait_seconds),
             cursorclass=pymysql.cursors.DictCursor,
             conv=_CONVERSIONS,
         )
-    _refuse_other_servers(session)
+        _refuse_other_servers(session)  # first: others do not know all of the variables
+        session.query(_session_variables(database.lock_wait_seconds))
     return Connection(session)
 
 

@@ -110,7 +110,6 @@ SELECT r.reservation_id, r.order_id, r.request_hash, r.state, i.sku_id, i.quanti
 FROM ims_reservation AS r
 LEFT JOIN ims_reservation_item AS i ON i.reservation_id = r.reservation_id
 WHERE r.reservation_id = %s
-ORDER BY i.sku_id
 FOR UPDATE OF r
 """
 
@@ -125,7 +124,7 @@ def lock_reservation(tx: Tx, reservation_id: str) -> Reservation | None:
         order_id=rows[0]["order_id"],
         request_hash=rows[0]["request_hash"],
         state=ReservationState(rows[0]["state"]),
-        items={row["sku_id"]: row["quantity"] for row in rows if row["sku_id"] is not None},
+        items=dict(sorted((r["sku_id"], r["quantity"]) for r in rows if r["sku_id"] is not None)),
     )
 
 

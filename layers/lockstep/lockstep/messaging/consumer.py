@@ -43,9 +43,11 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
 
     def decide(record: SQSRecord) -> None:
         try:
-            command = model.model_validate_json(record.body)
+            command = model.read(record.body)
             logger.set_correlation_id(command.correlation_id)
             refusal = handle(command)
+            if refusal is not None:
+                _record_refusal(record, command, refusal)
         except Exception as fault:
             count_fault("MessageFailed", fault)
             logger.warning(
@@ -54,8 +56,6 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
                 fault=type(fault).__name__,
             )
             raise
-        if refusal is not None:
-            _record_refusal(record, command, refusal)
 
     return process_partial_response(
         event=event, record_handler=decide, processor=processor, context=context

@@ -4,7 +4,7 @@ A reader ignores fields it does not know, so that a newer producer can add some;
 ``type`` is refused, retried and ends in the dead-letter queue, where nothing is lost.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,10 +14,21 @@ ReservationId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}-[1-9][0-9]{0
 class _Command(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    v: Literal[1] = 1
+    v: Annotated[int, Field(ge=1, le=1)] = 1
     reservation_id: ReservationId
     order_id: Annotated[int, Field(ge=1)]
     correlation_id: Annotated[str, Field(max_length=128)] = ""
+
+    @classmethod
+    def read(cls, body: str) -> Self:
+        """The command in a message's body, which must say its version and type itself.
+
+        Raises ValueError.
+        """
+        command = cls.model_validate_json(body)
+        if not {"v", "type"} <= command.model_fields_set:
+            raise ValueError("the message does not say which version and type it is")
+        return command
 
 
 class ReserveStock(_Command):

@@ -16,7 +16,7 @@ from lockstep.inventory.model import Refused, Short, Sku, reservation_id_of
 from lockstep.inventory.reserve import reserve
 from lockstep.money import PAYABLE_MAX
 from lockstep.order_no import new_order_no
-from lockstep.orders import store
+from lockstep.orders import read_store, store
 from lockstep.orders.model import (
     AmountRefused,
     InFlight,
@@ -59,8 +59,8 @@ def place(command: PlaceOrder) -> PlaceOutcome:
     Guard: the key is new; every SKU is on sale; the sum is what the member expects; stock is
     available. Effect: request, order, lines, event and hold in one transaction; a refusal leaves
     no row. Lock order: request key, order, reservation, SKUs ascending. Repeat: Replayed.
-    A row that stays locked too long is InFlight: the same key may be sent again. Never raises
-    TryAgain.
+    A row that stays locked too long is InFlight: the same key may be sent again. Raises
+    TryAgain only where the database cannot even be read.
     """
     deadline = time.monotonic() + WITHIN_SECONDS
     while (left := deadline - time.monotonic()) > 0:
@@ -82,7 +82,7 @@ def _answer(
 ) -> PlaceOutcome:
     if not isinstance(decision, _Existing):
         return decision
-    order = read(partial(store.read_order, order_id=decision.order_id))
+    order = read(partial(read_store.read_order, order_id=decision.order_id))
     if order is None:
         raise InvariantBroken(f"a request names order {decision.order_id}, which does not exist")
     return Placed(order) if decision.created else Replayed(order)
@@ -200,5 +200,7 @@ def _shortage(reader: Reader, command: PlaceOrder) -> OutOfStock | None:
     )
     if not short:
         return None
-    own_orders = store.read_own_holds(reader, command.member_id, [line.sku_id for line in short])
+    own_orders = read_store.read_own_holds(
+        reader, command.member_id, [line.sku_id for line in short]
+    )
     return OutOfStock(short, own_orders)

@@ -6,7 +6,7 @@ from functools import partial
 from lockstep.db.errors import Contended, LockNotAvailable
 from lockstep.db.transaction import Reader, read
 from lockstep.errors import InvariantBroken
-from lockstep.orders import store
+from lockstep.orders import read_store, store
 from lockstep.orders.model import Order, OrderRequest, OrderStatus, RequestState, Transition
 
 _NEWEST = 2**63 - 1
@@ -22,12 +22,12 @@ class Page:
 
 def find(member_id: int, order_no: str) -> Order | None:
     """The member's own order, or None."""
-    return read(partial(store.read_own_order, member_id=member_id, order_no=order_no))
+    return read(partial(read_store.read_own_order, member_id=member_id, order_no=order_no))
 
 
 def reload(order_id: int) -> Order:
     """The order as it is now. Raises InvariantBroken if there is none: orders are never deleted."""
-    order = read(partial(store.read_order, order_id=order_id))
+    order = read(partial(read_store.read_order, order_id=order_id))
     if order is None:
         raise InvariantBroken(f"order {order_id} does not exist")
     return order
@@ -35,19 +35,19 @@ def reload(order_id: int) -> Order:
 
 def is_paid(order_id: int) -> bool:
     """True while the order is PAID: its hold must become a sale."""
-    return read(partial(store.read_status, order_id=order_id)) is OrderStatus.PAID
+    return read(partial(read_store.read_status, order_id=order_id)) is OrderStatus.PAID
 
 
 def timeline(order_id: int) -> list[Transition]:
     """The order's trail, oldest first."""
-    return read(partial(store.read_timeline, order_id=order_id))
+    return read(partial(read_store.read_timeline, order_id=order_id))
 
 
 def page(member_id: int, status: OrderStatus | None, before: int | None, limit: int) -> Page:
     """At most ``limit`` of the member's orders older than ``before``."""
 
     def look(reader: Reader) -> list[Order]:
-        return store.list_orders(reader, member_id, status, before or _NEWEST, limit + 1)
+        return read_store.list_orders(reader, member_id, status, before or _NEWEST, limit + 1)
 
     orders = read(look)
     more = len(orders) > limit

@@ -32,6 +32,22 @@ PAYMENT_TRANSITIONS: Final[Mapping[PaymentState, frozenset[PaymentState]]] = {
 }
 
 
+class AttemptState(StrEnum):
+    OPEN = "OPEN"  # its link can be paid
+    CLOSING = "CLOSING"  # we asked the channel to close it
+    CLOSED = "CLOSED"
+    PAID = "PAID"  # used up by a successful payment, of a wrong amount too
+
+
+_A = AttemptState
+ATTEMPT_TRANSITIONS: Final[Mapping[AttemptState, frozenset[AttemptState]]] = {
+    _A.OPEN: frozenset({_A.CLOSING, _A.CLOSED, _A.PAID}),
+    _A.CLOSING: frozenset({_A.CLOSED, _A.PAID}),
+    _A.CLOSED: frozenset(),
+    _A.PAID: frozenset(),
+}
+
+
 class RefundReason(StrEnum):
     """Why a payment cannot be applied."""
 

@@ -3,10 +3,10 @@
 from functools import partial
 
 from lockstep.db.transaction import read
-from lockstep.payments import store
+from lockstep.payments import read_store
 from lockstep.payments.model import PaymentView
 
 
 def payments_of(order_id: int) -> list[PaymentView]:
     """The order's payments, in order of arrival."""
-    return read(partial(store.read_payments, order_id=order_id))
+    return read(partial(read_store.read_payments, order_id=order_id))

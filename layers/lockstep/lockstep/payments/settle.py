@@ -10,7 +10,7 @@ from lockstep.orders.close import close
 from lockstep.orders.model import CloseReason, LockedOrder, OrderStatus
 from lockstep.orders.pay import confirm_hold, pay
 from lockstep.orders.refund import record_refund
-from lockstep.payments import store
+from lockstep.payments import read_store, store
 from lockstep.payments.model import Payment, PaymentState, RefundReason, Result
 
 PROVIDER: Final = "alipay"
@@ -102,7 +102,7 @@ def _pay_or_reason(tx: Tx, notice: TradeNotice, order: LockedOrder) -> RefundRea
 
 def confirm_again(tx: Tx, trade_no: str) -> None:
     """Stage the confirm that a repeated payment notice shows to be missing, if it still is."""
-    unconfirmed = store.read_unconfirmed_hold(tx, PROVIDER, trade_no)
+    unconfirmed = read_store.read_unconfirmed_hold(tx, PROVIDER, trade_no)
     if unconfirmed is not None:
         confirm_hold(tx, *unconfirmed)
 

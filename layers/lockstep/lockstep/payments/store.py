@@ -9,13 +9,12 @@ from typing import Final
 from lockstep import fingerprint
 from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
 from lockstep.db.errors import Contended, DuplicateKey
-from lockstep.db.transaction import Reader, Tx
+from lockstep.db.transaction import Tx
 from lockstep.errors import InvariantBroken
 from lockstep.payments.model import (
     NoticeState,
     Payment,
     PaymentState,
-    PaymentView,
     RefundReason,
 )
 
@@ -283,34 +282,3 @@ WHERE id = %s
 def mark_finished(tx: Tx, payment_id: int, at: datetime | None) -> bool:
     """The channel refunds this trade no more. False: known before."""
     return tx.execute(MARK_FINISHED, (at, payment_id)) == 1
-
-
-READ_UNCONFIRMED_HOLD: Final = """
-SELECT o.id, o.reservation_id
-FROM oms_order_payment AS p
-JOIN oms_order AS o ON o.id = p.order_id
-JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id AND r.state = 'RESERVED'
-WHERE p.provider = %s
-  AND p.trade_no = %s
-  AND p.state = 'APPLIED'
-"""
-
-
-def read_unconfirmed_hold(reader: Reader, provider: str, trade_no: str) -> tuple[int, str] | None:
-    """(order_id, reservation_id) of a paid order whose stock is held but not yet sold."""
-    row = reader.one(READ_UNCONFIRMED_HOLD, (provider, trade_no))
-    return None if row is None else (row["id"], row["reservation_id"])
-
-
-READ_PAYMENTS: Final = """
-SELECT provider, trade_no, amount, state, gateway_paid_at AS paid_at
-FROM oms_order_payment
-WHERE order_id = %s
-ORDER BY id
-"""
-
-
-def read_payments(reader: Reader, order_id: int) -> list[PaymentView]:
-    """The order's payments, in order of arrival."""
-    rows = reader.all(READ_PAYMENTS, (order_id,))
-    return [PaymentView(**{**row, "state": PaymentState(row["state"])}) for row in rows]
