@@ -15,7 +15,7 @@ from lockstep.payments.accept import accept
 from lockstep.payments.model import PaymentState, Result
 from lockstep.payments.query import payments_of
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest
-from tests.support.threads import Deadlocks, at_once, crowd, in_rounds
+from tests.support.threads import Deadlocks, crowd, in_rounds
 
 DELIVERIES: Final = 8
 
@@ -62,13 +62,15 @@ def test_of_three_trades_of_one_order_at_once_one_pays_and_the_others_go_back(da
     assert_at_rest(database)
 
 
-def test_one_trade_of_no_order_from_8_connections_at_once_is_one_payment(database):
-    notices = [a_trade_notice(None, trade_no="T1") for _ in range(DELIVERIES)]
-    results = at_once(*[lambda n=notice: accept(n) for notice in notices])
-    assert results == [Result.UNMATCHED] * DELIVERIES
-    assert database.count("oms_order_payment") == 1
-    assert database.count("oms_order_payment", state="UNMATCHED", order_id=None) == 1
-    assert database.count("oms_notice", state="UNMATCHED") == DELIVERIES
+def test_a_trade_of_no_order_from_8_connections_at_once_is_one_payment(database):
+    trades = [f"T{number}" for number in range(15)]
+    for results in in_rounds(
+        trades, *[lambda trade: accept(a_trade_notice(trade_no=trade))] * DELIVERIES
+    ):
+        assert results == [Result.UNMATCHED] * DELIVERIES
+    assert database.count("oms_order_payment") == len(trades)
+    assert database.count("oms_order_payment", state="UNMATCHED", order_id=None) == len(trades)
+    assert database.count("oms_notice", state="UNMATCHED") == len(trades) * DELIVERIES
     assert_at_rest(database)
 
 
