@@ -56,5 +56,5 @@ def what_comes_of(proof: Callable[[Database], object], database: Database) -> ob
 
 
 def _named(refused: Exception) -> str:
-    constraint = re.search(r"\b(?:ck|fk|uk)_\w+", str(refused))
+    constraint = re.search(r"\b(?:ck|fk|uk)_\w+|\bPRIMARY\b", str(refused))
     return f"refused by {constraint[0]}" if constraint else f"refused: {refused}"

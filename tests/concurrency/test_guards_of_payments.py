@@ -12,7 +12,7 @@ import pytest
 from lockstep.alipay.model import NoticeKind
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders.model import Order
-from lockstep.payments import store
+from lockstep.payments import read_store, store
 from lockstep.payments.accept import accept
 from lockstep.payments.model import PaymentState, RefundReason, Result
 from tests.concurrency.guards import Guard, assert_missed
@@ -114,7 +114,7 @@ GUARDS: Final = (
         "READ_UNCONFIRMED_HOLD: RESERVED",
         one_notice_again_after_the_sale,
         1,
-        ((Clause(store, "READ_UNCONFIRMED_HOLD", " AND r.state = 'RESERVED'"), 2),),
+        ((Clause(read_store, "READ_UNCONFIRMED_HOLD", " AND r.state = 'RESERVED'"), 2),),
     ),
     Guard(
         "uk_payment_trade: one payment a trade",

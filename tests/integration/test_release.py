@@ -3,7 +3,6 @@
 import pytest
 
 from functions import release_stock
-from lockstep.db.errors import DuplicateKey
 from lockstep.db.transaction import in_transaction
 from lockstep.errors import InvariantBroken
 from lockstep.inventory import store
@@ -144,7 +143,7 @@ def test_a_hold_that_came_between_the_look_and_the_tombstone_is_released(
 
 
 def test_a_tombstone_never_writes_over_a_hold(database, order):
-    with pytest.raises(DuplicateKey):
+    with pytest.raises(InvariantBroken, match="uk_reservation"):
         in_transaction(lambda tx: store.insert_tombstone(tx, order.reservation_id, order.id))
     assert state_of(database, order.reservation_id) is ReservationState.RESERVED
 

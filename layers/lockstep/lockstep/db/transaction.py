@@ -12,8 +12,8 @@ from typing import Final, LiteralString, Protocol
 
 from lockstep.db import connection
 from lockstep.db.connection import Arguments, Connection, Row
-from lockstep.db.errors import ConnectionLost, Contended, DatabaseFault
-from lockstep.errors import TimeShort, TryAgain
+from lockstep.db.errors import ConnectionLost, Contended, DatabaseFault, DuplicateKey
+from lockstep.errors import InvariantBroken, TimeShort, TryAgain
 from lockstep.observability import count
 
 WITHIN_SECONDS: Final = 5.0
@@ -79,13 +79,16 @@ def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN
     """Run ``work`` in one transaction and commit it; the value that ``work`` returned.
 
     1205, 1213 and a lost connection roll the whole transaction back and run it again, pausing a
-    little, while time remains. Raises TryAgain when it does not, and whatever ``work`` raises.
+    little, while time remains. Raises TryAgain when it does not, InvariantBroken for a duplicate
+    that ``work`` did not expect, and whatever ``work`` raises.
     """
     deadline = time.monotonic() + within_seconds
     pause = _PAUSE_SECONDS_MIN
     while True:
         try:
             return _once(work, deadline)
+        except DuplicateKey as unexpected:  # whoever expected it has caught it
+            raise InvariantBroken(str(unexpected)) from unexpected
         except (Contended, ConnectionLost) as fault:
             pause_for = random.uniform(pause / 2, pause)  # noqa: S311 - jitter, not a secret
             if time.monotonic() + pause_for >= deadline:

@@ -5,6 +5,7 @@ from typing import Final, assert_never
 
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.db.transaction import Tx
+from lockstep.errors import InvariantBroken
 from lockstep.observability import count
 from lockstep.orders.close import close
 from lockstep.orders.model import CloseReason, LockedOrder, OrderStatus
@@ -75,7 +76,8 @@ def _take_money(
     if payment is None:
         store.insert_payment(tx, PROVIDER, notice, order.id, state, reason)
     else:
-        store.match_payment(tx, payment.id, order.id, state, reason)
+        if not store.match_payment(tx, payment.id, order.id, state, reason):
+            raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
         if payment.refunded_amount and reason is None:  # a part: in whole, it would be REFUNDED
             record_refund(tx, order, payment.refunded_amount, ACTOR, _evidence(notice))
     return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)

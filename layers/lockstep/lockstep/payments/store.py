@@ -10,7 +10,6 @@ from lockstep import fingerprint
 from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
 from lockstep.db.errors import Contended, DuplicateKey
 from lockstep.db.transaction import Tx
-from lockstep.errors import InvariantBroken
 from lockstep.payments.model import (
     NoticeState,
     Payment,
@@ -223,7 +222,7 @@ def insert_payment(
         tx.insert(INSERT_PAYMENT, columns)
     except DuplicateKey as race:
         if race.key != "uk_payment_trade":
-            raise InvariantBroken(str(race)) from race
+            raise
         raise Contended(str(race)) from race
 
 
