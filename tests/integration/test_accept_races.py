@@ -14,6 +14,7 @@ from threading import Event
 import pytest
 
 from lockstep.db import connection
+from lockstep.payments import accept as accept_module
 from lockstep.payments import store
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest
@@ -65,7 +66,9 @@ class Deliveries:
 
 
 @pytest.fixture
-def alipay(database) -> Iterator[Deliveries]:
+def alipay(database, monkeypatch) -> Iterator[Deliveries]:
+    # A wait is ended by the test, not by the three seconds of a notice.
+    monkeypatch.setattr(accept_module, "WITHIN_SECONDS", PATIENCE_SECONDS)
     with ThreadPoolExecutor(4) as pool:
         yield Deliveries(database, pool)
 
@@ -150,7 +153,7 @@ def test_what_comes_while_a_payment_is_decided_is_decided_after_it(
 
 @pytest.mark.parametrize("second", [{}, {"notify_id": "N2"}])
 def test_an_unmatched_payment_told_twice_at_once_is_one(database, alipay, monkeypatch, second):
-    """No order, no lock: the two meet at the unique key of the inbox, or of the trade."""
+    """No order, no lock: the two meet at the inbox, or at the trade's uncommitted row."""
     go_on = Event()
     standing = hold_before_commit(monkeypatch, go_on)
     first = alipay.start()
@@ -161,6 +164,27 @@ def test_an_unmatched_payment_told_twice_at_once_is_one(database, alipay, monkey
     assert (first.result(), other.result()) == (Result.UNMATCHED, Result.UNMATCHED)
     assert database.count("oms_order_payment") == 1
     assert {row[1] for row in notice_rows(database)} == {"UNMATCHED"}
+
+
+def test_two_that_both_saw_no_payment_meet_at_the_trades_unique_key(database, alipay, monkeypatch):
+    look = store.lock_payment
+    looked: list[bool] = []
+
+    def look_then_let_another_record_it(tx, provider, trade_no):
+        found = look(tx, provider, trade_no)
+        looked.append(found[0] is None)
+        if len(looked) == 1:
+            assert alipay.start(notify_id="N2").result() is Result.UNMATCHED
+        return found
+
+    monkeypatch.setattr(store, "lock_payment", look_then_let_another_record_it)
+    assert alipay.start().result() is Result.UNMATCHED
+    assert looked == [True, True, False]
+    assert database.count("oms_order_payment") == 1
+    assert sorted(notice_rows(database)) == [
+        ("N1", "UNMATCHED", "NO_SUCH_ORDER"),
+        ("N2", "UNMATCHED", "NO_SUCH_ORDER"),
+    ]
 
 
 def test_a_stored_notice_decided_twice_at_once_is_decided_once(database, alipay):
