@@ -149,6 +149,13 @@ def test_a_commit_whose_answer_was_lost_is_found_again(database, order_id, monke
     assert database.stock(1001) == (9, 0)
 
 
+def test_a_session_that_ended_while_it_was_idle_is_replaced(database):
+    ALIPAY.notify()
+    database.execute("KILL %s", (connection.current().thread_id,))
+    assert ALIPAY.notify(notify_id="N2", trade_no="T2") == SUCCESS
+    assert database.count("oms_order_payment") == 2
+
+
 def test_what_is_not_committed_is_not_acknowledged(database, monkeypatch):
     before = database.dump(MONEY_TABLES)
     with monkeypatch.context() as fate:
