@@ -61,7 +61,7 @@ generate: ready ## write what is made from the code: OpenAPI, message schemas, t
 schema: ready ## write infra/schema.sql from the migrations
 	@$(PY) -m infra.local.schema
 
-build: ready ## for real deploys (then: sam deploy --guided); wheels are for Lambda on arm64
+build: ready ## the functions and layers as Lambda takes them: wheels for arm64
 	@PATH="$(CURDIR)/.local/cloud/bin:$$PATH" UV="$(CURDIR)/.local/tools/bin/uv" $(SAM) build
 
 # ---- set it up, clear it away ---------------------------------------------------------------------

@@ -3,8 +3,9 @@
 MySQL commits each DDL statement by itself, so a file cannot be undone half-way. Its record is
 therefore written before its first statement and completed after its last one. Refused by name: a
 file that was begun and not finished, one that changed or went after it was applied, and one that
-sorts before one that was applied. Names say when to apply a file: NNNN-pre-… before the new code
-runs, NNNN-post-… once the old code has gone.
+sorts before one that was applied. Names say when a file may be applied:
+NNNN-pre-… before the new code runs; NNNN-post-… once the old code has gone, so it ships in the
+release after.
 """
 
 import hashlib
@@ -123,6 +124,9 @@ def _read(folder: Path) -> list[Migration]:
     for file in files:
         if not _NAME.fullmatch(file.name):
             raise MigrationRefused(f"{file.name} is not named NNNN-pre-… or NNNN-post-….sql")
+    numbers = [file.name[:4] for file in files]
+    if len(set(numbers)) < len(numbers):
+        raise MigrationRefused("two files have one number")
     return [Migration(file.name, file.read_text(encoding="utf-8")) for file in files]
 
 

@@ -173,7 +173,8 @@ CREATE TABLE oms_refund (
     CONSTRAINT ck_refund_amount CHECK (amount > 0)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
--- Append-only: one signed entry per payment and refund. Never updated.
+-- Append-only: one signed entry per payment and refund. Never updated. Its first writer fills in what
+-- came before it.
 CREATE TABLE oms_money_entry (
     id         BIGINT         NOT NULL AUTO_INCREMENT,
     order_id   BIGINT         NULL,

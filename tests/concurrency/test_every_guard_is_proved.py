@@ -37,7 +37,7 @@ TABLES: Final = (
 # They say which row it is, not in which state it must be.
 KEY: Final = re.compile(r"AND (member_id|idempotency_key) = %s")
 CONDITION: Final = re.compile(r"^  (AND .*)$", re.MULTILINE)
-LOCK: Final = re.compile(r"^(FOR (?:UPDATE|SHARE).*)$", re.MULTILINE)
+LOCK: Final = re.compile(r"^ *(FOR (?:UPDATE|SHARE)[^)\n]*)", re.MULTILINE)
 
 TAKEN_AWAY: Final = [
     away

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import store
 from lockstep.orders.close import cancel
 from lockstep.orders.model import (
@@ -76,6 +77,26 @@ def cancel_in_the_middle_of_a_payment(database: Database) -> tuple[Result, type,
     return result, other.outcome(), *order_and_reason(database)
 
 
+def attempt_made_before_the_payment_has_its_turn(database: Database) -> tuple[Result, str]:
+    """What the payment came to, and what became of the attempt."""
+    a_sku(database)
+    order = an_order()
+    other = Meanwhile(database, lambda: accept(a_trade_notice(order)))
+    lock = other.after(store.lock_own_order)
+
+    def make_attempt(tx: Tx) -> None:
+        lock(tx, 42, order.order_no)
+        tx.insert(
+            "INSERT INTO oms_payment_attempt "
+            "(order_id, out_trade_no, product, amount, state, expires_at) "
+            "VALUES (%s, %s, 'page', 9.90, 'OPEN', NOW(3))",
+            (order.id, order.order_no),
+        )
+
+    in_transaction(make_attempt)
+    return other.outcome(), database.value("SELECT state FROM oms_payment_attempt")
+
+
 def order_and_reason(database: Database) -> tuple[str, str | None]:
     return (
         database.value("SELECT status FROM oms_order"),
@@ -95,6 +116,12 @@ PAY_STATES: Final = Clause(
 )
 
 GUARDS: Final = (
+    Guard(
+        "LOCK_ORDER_OF_TRADE: the attempts FOR SHARE, or one that was just made is not seen",
+        attempt_made_before_the_payment_has_its_turn,
+        (Result.APPLIED, "PAID"),
+        ((Clause(store, "LOCK_ORDER_OF_TRADE", "FOR SHARE"), (Result.APPLIED, "OPEN")),),
+    ),
     Guard(
         "READ_REQUEST: NOWAIT, or the probe waits",
         probe_in_the_middle_of_the_request,

@@ -7,7 +7,7 @@ import pytest
 from tests.support import sources
 from tests.support.sources import Source
 
-SMALL = {"settings", "money", "order_no", "fingerprint", "errors", "observability"}
+SMALL = {"settings", "money", "beijing", "order_no", "fingerprint", "errors", "observability"}
 
 # From the top down; each may import itself, the small modules and what is named.
 ARROWS: dict[str, set[str]] = {

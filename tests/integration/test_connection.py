@@ -9,7 +9,7 @@ from lockstep import settings
 from lockstep.db import connection
 from lockstep.db.connection import Row, UnsupportedServer, connect
 from lockstep.db.errors import ConnectionLost, DuplicateKey, LockNotAvailable, ServerUnfit
-from lockstep.db.transaction import read
+from lockstep.db.transaction import in_transaction, read
 from lockstep.errors import InvariantBroken, TryAgain
 from tests.support.builders import a_sku
 from tests.support.database import forget_settings
@@ -176,3 +176,21 @@ def test_each_thread_keeps_one_session(database):
     assert connection.current() is not first
     with pytest.raises(ConnectionLost):
         first.one("SELECT 1")
+
+
+def test_a_server_that_cannot_be_reached_is_asked_once(database, monkeypatch):
+    """To connect may take as long as a caller can wait: twice would be too long."""
+    tried: list[object] = []
+
+    def refuse(settings: object) -> None:
+        tried.append(settings)
+        raise ConnectionLost("2003: nobody there")
+
+    monkeypatch.setattr(connection, "connect", refuse)
+    connection.discard()
+    with pytest.raises(TryAgain):
+        read(lambda reader: reader.all("SELECT 1"))
+    assert len(tried) == 1
+    with pytest.raises(TryAgain):
+        in_transaction(lambda tx: tx.all("SELECT 1"), within_seconds=0)
+    assert len(tried) == 2

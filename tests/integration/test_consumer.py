@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
-from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions import confirm_stock, release_stock
 from lockstep.errors import InvariantBroken, TryAgain
@@ -20,8 +19,9 @@ from lockstep.payments.accept import accept
 from tests.support.batches import a_record, batch, failed_ids, record_of
 from tests.support.builders import a_sku, an_order, assert_at_rest
 from tests.support.flows import a_notice
+from tests.support.lambda_context import Context
 
-CONTEXT = LambdaContext()
+CONTEXT = Context()
 
 
 def a_command(group: str, n: int = 1) -> ConfirmStock:
@@ -187,3 +187,14 @@ def test_a_release_of_sold_stock_is_recorded_and_changes_nothing(database, sku):
     assert database.value("SELECT code FROM message_refusal") == "RESERVATION_CANNOT_RELEASE"
     assert database.stock(sku) == (9, 0)
     assert_at_rest(database)
+
+
+def test_a_batch_that_runs_out_of_time_hands_back_what_it_did_not_look_at(database):
+    a_sku(database)
+    order = an_order()
+    command = ReleaseStock(reservation_id=order.reservation_id or "", order_id=order.id)
+    event = batch(record_of("m1", command))
+    assert failed_ids(release_stock.handler(event, Context(milliseconds=8_999))) == ["m1"]
+    assert database.stock(1001) == (10, 1)
+    assert failed_ids(release_stock.handler(event, Context(milliseconds=9_001))) == []
+    assert database.stock(1001) == (10, 0)

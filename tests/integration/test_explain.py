@@ -40,7 +40,6 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
     "inventory.LOCK_RESERVATION": ((HOLD,), {"r": "uk_reservation", "i": "PRIMARY"}),
     "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
-    "inventory.READ_STATE": ((HOLD,), RESERVATION),
     "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
     "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
     "messaging.MARK_SENT": (("f" * 32,), {"outbox": "uk_outbox_message"}),
@@ -52,7 +51,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "orders.RECORD_REFUNDED_AMOUNT": ({"order_id": 200, "refunded": "9.90"}, ORDER),
     "orders.MARK_REFUNDING": ((200,), ORDER),
     "orders.MARK_REFUNDED": ((200,), ORDER),
-    "orders.LOCK_OWN_ORDER": ((NO, 200), {"oms_order": "uk_order_no", "a": OF_THE_ATTEMPT}),
+    "orders.LOCK_OWN_ORDER": ((NO, 200), {"oms_order": "uk_order_no"}),
     "orders.LOCK_ORDER_OF_TRADE": (
         {"out_trade_no": f"{NO}_2"},
         {**ORDER, **ATTEMPT, "a": OF_THE_ATTEMPT},

@@ -10,7 +10,7 @@ from lockstep.db import connection
 from lockstep.orders import place as place_module
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order, assert_at_rest
-from tests.support.database import Database
+from tests.support.database import Database, forget_settings
 from tests.support.http_events import Event, an_order_body, get, post_order
 
 ORDER_TABLES = ("oms_order", "oms_order_item", "oms_order_request", "ims_reservation", "outbox")
@@ -250,3 +250,13 @@ def test_a_known_key_is_replayed_though_nothing_of_it_could_be_ordered_any_more(
     ask(post_order(an_order_body(expected_amount="9.90")))
     database.execute("UPDATE ims_sku_stock SET price = 1, on_sale = FALSE")
     assert ask(post_order(an_order_body(expected_amount="9.90"))).status == 200
+
+
+def test_a_database_that_is_not_there_is_503_and_not_202(database, monkeypatch):
+    monkeypatch.setenv("DATABASE_PORT", "1")
+    monkeypatch.setattr(place_module, "WITHIN_SECONDS", 0.2)
+    connection.discard()
+    forget_settings()
+    answer = ask(post_order(an_order_body()))
+    assert (answer.status, answer.code) == (503, "TRY_AGAIN")
+    assert answer.headers["retry-after"] == "1"

@@ -1,7 +1,6 @@
 """The sample events, each given to its function on a real database."""
 
 import pytest
-from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions import alipay_notify, confirm_stock, release_stock
 from infra.local import invariants
@@ -10,6 +9,7 @@ from lockstep.orders.place import place
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.database import Database
+from tests.support.lambda_context import Context
 from tests.support.notices import APP_ID, SELLER_ID
 from tests.support.samples import ALIPAY_PUBLIC_KEY, function_of, of_function, sample
 
@@ -49,7 +49,7 @@ def the_order_of_the_samples(database: Database) -> None:
 
 
 def notify(name: str) -> object:
-    return alipay_notify.handler(sample(name), LambdaContext())["body"]
+    return alipay_notify.handler(sample(name), Context())["body"]
 
 
 def test_a_notice_pays_its_order_and_a_refund_of_all_ends_it(database, alipay):
@@ -66,13 +66,13 @@ def test_a_notice_of_an_order_that_is_not_there_is_kept_and_asked_for_again(data
 
 
 def test_a_confirm_of_what_was_never_held_is_refused_on_record_and_acknowledged(database):
-    answer = confirm_stock.handler(sample("confirm_stock"), LambdaContext())
+    answer = confirm_stock.handler(sample("confirm_stock"), Context())
     assert answer == {"batchItemFailures": []}
     assert database.count("message_refusal", code="RESERVATION_NOT_RESERVED") == 2
 
 
 def test_a_release_of_what_was_never_held_leaves_tombstones(database):
-    answer = release_stock.handler(sample("release_stock"), LambdaContext())
+    answer = release_stock.handler(sample("release_stock"), Context())
     assert answer == {"batchItemFailures": []}
     assert database.count("ims_reservation", state="RELEASED") == 2
     assert database.count("message_refusal") == 0
@@ -80,7 +80,7 @@ def test_a_release_of_what_was_never_held_leaves_tombstones(database):
 
 def test_a_body_that_cannot_be_read_fails_alone(database):
     event = sample("confirm_stock-unreadable")
-    answer = confirm_stock.handler(event, LambdaContext())
+    answer = confirm_stock.handler(event, Context())
     unreadable, readable = event["Records"]
     assert answer == {"batchItemFailures": [{"itemIdentifier": unreadable["messageId"]}]}
     key = readable["attributes"]["MessageDeduplicationId"]
@@ -95,6 +95,6 @@ def test_every_request_sample_has_its_status_here():
 def test_the_samples_break_nothing(database):
     a_sku(database)
     place(place_command())
-    confirm_stock.handler(sample("confirm_stock"), LambdaContext())
-    release_stock.handler(sample("release_stock"), LambdaContext())
+    confirm_stock.handler(sample("confirm_stock"), Context())
+    release_stock.handler(sample("release_stock"), Context())
     assert invariants.broken(database.rows) == {}

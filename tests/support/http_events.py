@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from tests.support.lambda_context import Context
+
 type Event = dict[str, Any]
 type Handler = Callable[[Event, LambdaContext], Mapping[str, Any]]
 
@@ -49,7 +51,7 @@ class Answer:
 
 
 def send(handler: Handler, event: Event) -> Answer:
-    answer = handler(event, LambdaContext())
+    answer = handler(event, Context())
     headers = {name.lower(): value for name, value in answer["headers"].items()}
     assert answer["isBase64Encoded"] is False
     return Answer(answer["statusCode"], headers, answer["body"])

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from aws_lambda_powertools.utilities.typing import LambdaContext
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from functions import alipay_notify
@@ -18,6 +17,7 @@ from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.support.builders import an_order
 from tests.support.database import Database, Row, forget_settings
+from tests.support.lambda_context import Context
 
 type Changes = dict[str, str | None]
 
@@ -267,4 +267,4 @@ def http_event(
 
 def answer(event: dict[str, Any]) -> dict[str, Any]:
     """What the function answers to an event."""
-    return alipay_notify.handler(event, LambdaContext())
+    return alipay_notify.handler(event, Context())

@@ -54,7 +54,10 @@ FAULTS: dict[int, type[Exception]] = {
 def test_an_errno_means_the_same_whatever_class_carries_it(errno, fault, raised_as):
     translated = translate(raised_as(errno, "as the engine worded it"))
     assert type(translated) is fault
-    assert str(translated) == f"{errno}: as the engine worded it" or errno == 3572
+    if fault is InvariantBroken and errno not in {3819, 1451, 1452}:
+        assert str(translated) == f"{errno}: a value was refused"  # which the text may quote
+    else:
+        assert str(translated) == f"{errno}: as the engine worded it" or errno == 3572
 
 
 @pytest.mark.parametrize(

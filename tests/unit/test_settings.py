@@ -105,3 +105,9 @@ def test_settings_are_read_once_per_process(monkeypatch):
     first = settings.database()
     monkeypatch.setenv("DATABASE_HOST", "elsewhere.example")
     assert settings.database() is first
+
+
+@pytest.mark.parametrize("text", ["2088000000000001,", " 2088000000000001 ", ",2088000000000001,,"])
+def test_a_stray_comma_or_blank_is_no_payee(monkeypatch, text):
+    monkeypatch.setenv("ALIPAY_SELLER_IDS", text)
+    assert settings.alipay().seller_ids == {"2088000000000001"}

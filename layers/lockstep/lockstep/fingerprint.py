@@ -34,6 +34,11 @@ def of_reservation(order_id: int, lines: Mapping[int, int]) -> str:
     return _sha256(["reservation", 1, order_id, _pairs(lines)])
 
 
+def of_notice(content: Iterable[object]) -> str:
+    """The fingerprint of a channel notice: what it says, not when it was delivered."""
+    return _sha256(["notice", 1, *(None if part is None else str(part) for part in content)])
+
+
 def _pairs(lines: Mapping[int, int]) -> list[list[int]]:
     return [[sku_id, lines[sku_id]] for sku_id in sorted(lines)]
 
@@ -41,8 +46,3 @@ def _pairs(lines: Mapping[int, int]) -> list[list[int]]:
 def _sha256(content: list[object]) -> str:
     canonical = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-def of_notice(content: Iterable[object]) -> str:
-    """The fingerprint of a channel notice: what it says, not when it was delivered."""
-    return _sha256(["notice", 1, *(None if part is None else str(part) for part in content)])

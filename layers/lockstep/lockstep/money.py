@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Final
 
 FEN: Final = Decimal("0.01")
-ZERO: Final = Decimal("0.00")
 # Alipay takes payments from 0.01 to 100,000,000 yuan.
 PAYABLE_MAX: Final = Decimal("100000000.00")
 

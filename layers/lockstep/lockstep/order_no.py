@@ -7,10 +7,11 @@ caller draws again.
 """
 
 import secrets
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Final
 
-BEIJING: Final = timezone(timedelta(hours=8))
+from lockstep.beijing import BEIJING
+
 LENGTH: Final = 24
 
 
@@ -23,8 +24,3 @@ def new_order_no(now: datetime, member_id: int, business_line: str = "01") -> st
         f"{local:%Y%m%d}{business_line}{millisecond:08d}"
         f"{member_id % 100:02d}{secrets.randbelow(10_000):04d}"
     )
-
-
-def beijing_to_utc(local: datetime) -> datetime:
-    """A naive Beijing wall-clock time (what Alipay sends) as aware UTC."""
-    return local.replace(tzinfo=BEIJING).astimezone(UTC)

@@ -66,7 +66,9 @@ class AlipaySettings:
 def alipay() -> AlipaySettings:
     return AlipaySettings(
         app_id=_required("ALIPAY_APP_ID"),
-        seller_ids=frozenset(_required("ALIPAY_SELLER_IDS").split(",")),
+        seller_ids=frozenset(
+            filter(None, map(str.strip, _required("ALIPAY_SELLER_IDS").split(",")))
+        ),
         public_key=_required("ALIPAY_PUBLIC_KEY"),
     )
 

@@ -12,7 +12,7 @@ Only this module knows how Alipay's keys are stored and how its signatures are c
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -24,6 +24,8 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key, lo
 
 from lockstep.alipay.form import lasting_id, read_form, signed_content, unambiguous_fields
 from lockstep.alipay.model import Notice, NoticeKind, NoticeRefused, Refusal, TradeNotice
+from lockstep.beijing import to_utc
+from lockstep.money import FEN
 
 # RSA2 in Alipay's words: RSASSA-PKCS1-v1_5 over SHA-256, for which it asks 2048 bits.
 SIGN_TYPE: Final = "RSA2"
@@ -34,10 +36,6 @@ KEY_BITS_MIN: Final = 2048
 _CODECS: Final = {"": "utf-8", "utf-8": "utf-8"} | dict.fromkeys(
     ("gb2312", "gbk", "gb18030"), "gb18030"
 )
-
-# China has no summer time; a fixed offset needs no zone files, which slim containers lack.
-_BEIJING: Final = timezone(timedelta(hours=8))
-_FEN: Final = Decimal("0.01")
 
 # Ids are read more tolerantly than they are made: genuine notices carry out_trade_nos with dashes.
 _OUR_ID: Final = re.compile(r"[!-~]{1,64}")
@@ -223,7 +221,7 @@ def _refund_fee(value: str) -> Decimal | None:
 def _yuan(value: str, name: str) -> Decimal:
     if not _AMOUNT.fullmatch(value):
         raise NoticeRefused(Refusal.AMOUNT_INVALID, f"{name} is not an amount in yuan")
-    return Decimal(value).quantize(_FEN)
+    return Decimal(value).quantize(FEN)
 
 
 def _decoded(value: str, charset: str) -> str:
@@ -241,6 +239,6 @@ def _utc(beijing: str) -> datetime | None:
     if not _TIME.fullmatch(beijing):
         return None
     try:
-        return datetime.fromisoformat(beijing).replace(tzinfo=_BEIJING).astimezone(UTC)
+        return to_utc(datetime.fromisoformat(beijing))
     except (ValueError, OverflowError):  # the 31st of June; the first hours of the year 1
         return None

@@ -1,13 +1,11 @@
 """One MySQL session, opened on first use and kept for the life of the execution environment.
 
 What every statement may rely on:
-- READ COMMITTED: a guarded UPDATE and a locking read see the newest commit, and a guarded UPDATE
-of 0 rows
-  keeps no lock, so nothing may be concluded from it later.
-- autocommit is on and transactions are opened by BEGIN: no transaction outlives a frozen Lambda.
+- READ COMMITTED: a guarded UPDATE and a locking read see the newest commit. A guarded UPDATE of
+  0 rows keeps no lock, so nothing may be concluded from it later.
+- autocommit is on and transactions are opened by BEGIN: none outlives a frozen Lambda.
 - PyMySQL leaves FOUND_ROWS off, so affected rows are rows *changed*: 1 means "I won".
-- time_zone is +00:00 and DATETIME comes back as aware UTC; sql_mode is strict, nothing is
-truncated.
+- time_zone is +00:00 and DATETIME comes back as aware UTC; strict mode truncates nothing.
 """
 
 import json
@@ -26,6 +24,9 @@ from lockstep.db.errors import translate
 
 type Row = dict[str, Any]
 type Arguments = Sequence[object] | Mapping[str, object]
+
+# A server that is there accepts at once; the rest of the time is for its answers.
+CONNECT_SECONDS_MAX: Final = 3
 
 _SQL_MODE: Final = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
@@ -118,7 +119,7 @@ def connect(database: settings.DatabaseSettings) -> Connection:
             password=password,
             charset="utf8mb4",
             autocommit=True,
-            connect_timeout=database.timeout_seconds,
+            connect_timeout=min(CONNECT_SECONDS_MAX, database.timeout_seconds),
             read_timeout=database.timeout_seconds,
             write_timeout=database.timeout_seconds,
             cursorclass=pymysql.cursors.DictCursor,
@@ -154,8 +155,11 @@ def _credentials(database: settings.DatabaseSettings) -> tuple[str, str]:
     if database.secret_arn is None:
         return database.user or "", database.password or ""
     import boto3  # noqa: PLC0415 - 200 ms that only a cold start with a secret pays
+    from botocore.config import Config  # noqa: PLC0415
 
-    secret = boto3.client("secretsmanager").get_secret_value(SecretId=database.secret_arn)
+    patience = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 2})
+    client = boto3.client("secretsmanager", config=patience)
+    secret = client.get_secret_value(SecretId=database.secret_arn)
     login = json.loads(secret["SecretString"])
     return login["username"], login["password"]
 

@@ -27,6 +27,9 @@ _UNFIT: Final = frozenset({1290, 1792, 1836, 1040, 1203})
 # CHECK, foreign key, out of range, too long, not null, bad value, division by zero in strict mode.
 _BROKEN: Final = frozenset({3819, 1451, 1452, 1264, 1690, 1406, 1048, 1366, 1365})
 
+# Their texts name constraints; the others' may quote a value.
+_NAMING: Final = frozenset({3819, 1451, 1452})
+
 _DUPLICATE_KEY_NAME: Final = re.compile(r"for key '(?:[^'.]*\.)?([^']+)'$")
 
 
@@ -67,11 +70,12 @@ def translate(error: pymysql.MySQLError) -> Exception:
         return DuplicateKey(found.group(1) if found else "")
     if errno == 3572:
         return LockNotAvailable(message)
+    if errno in _BROKEN:
+        return InvariantBroken(f"{errno}: {message if errno in _NAMING else 'a value was refused'}")
     for errnos, fault in (
         (_CONTENDED, Contended),
         (_LOST, ConnectionLost),
         (_UNFIT, ServerUnfit),
-        (_BROKEN, InvariantBroken),
     ):
         if errno in errnos:
             return fault(f"{errno}: {message}")

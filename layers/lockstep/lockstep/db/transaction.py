@@ -119,9 +119,10 @@ def _once[T](work: Callable[[Tx], T], deadline: float) -> T:
 
 
 def _begin() -> Connection:
-    """BEGIN; on a session that died while it was idle, once more on a new one."""
+    """BEGIN; on a session that had died while it was idle, once more on a new one. To connect is
+    not tried twice: it takes as long as a caller may wait."""
+    session = connection.current()
     try:
-        session = connection.current()
         session.execute("BEGIN")
     except ConnectionLost:
         connection.discard()
@@ -139,13 +140,17 @@ def _roll_back(session: Connection) -> None:
 
 
 def read[T](query: Callable[[Reader], T]) -> T:
-    """Run a plain read outside any transaction; once more if the idle session had died."""
+    """Run a plain read outside any transaction; once more if the idle session had died.
+
+    Raises TryAgain.
+    """
     try:
-        return query(connection.current())
-    except ConnectionLost:
-        connection.discard()
-    try:
-        return query(connection.current())
+        session = connection.current()
+        try:
+            return query(session)
+        except ConnectionLost:
+            connection.discard()
+            return query(connection.current())
     except ConnectionLost as fault:
         connection.discard()
         raise TryAgain(str(fault)) from fault

@@ -7,7 +7,7 @@ acknowledged.
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from aws_lambda_powertools.utilities.batch import SqsFifoPartialProcessor, process_partial_response
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -19,6 +19,9 @@ from lockstep.errors import LockstepError
 from lockstep.messaging import store
 from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock, ReserveStock
 from lockstep.observability import count, count_fault, logger
+
+# What one message may take: its transaction's time, a lock wait on top, and a refusal's record.
+MESSAGE_SECONDS: Final = 9
 
 
 class DeliverAgain(LockstepError):
@@ -42,7 +45,9 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
     processor.raise_on_entire_batch_failure = False
 
     def decide(record: SQSRecord) -> None:
+        logger.set_correlation_id(None)
         try:
+            _refuse_without_time(context)
             command = model.read(record.body)
             logger.set_correlation_id(command.correlation_id)
             refusal = handle(command)
@@ -54,12 +59,19 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
                 "message will be delivered again",
                 message_id=record.message_id,
                 fault=type(fault).__name__,
+                detail=str(fault) if isinstance(fault, LockstepError) else None,
             )
             raise
 
     return process_partial_response(
         event=event, record_handler=decide, processor=processor, context=context
     )
+
+
+def _refuse_without_time(context: LambdaContext) -> None:
+    """A function that is cut off fails its whole batch, the messages that were decided too."""
+    if context.get_remaining_time_in_millis() < MESSAGE_SECONDS * 1000:
+        raise DeliverAgain("the batch took too long; this message was not looked at")
 
 
 def _record_refusal(record: SQSRecord, command: Command, code: StrEnum) -> None:

@@ -99,6 +99,12 @@ class LockedOrder:
     cancel_requested_at: datetime | None
     pay_amount: Decimal
     reservation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TradedOrder(LockedOrder):
+    """An order that a notice speaks of."""
+
     has_attempt: bool
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from lockstep import fingerprint, settings
-from lockstep.db.errors import DuplicateKey, LockNotAvailable
+from lockstep.db.errors import ConnectionLost, DuplicateKey, LockNotAvailable
 from lockstep.db.transaction import WITHIN_SECONDS, Reader, RollBack, Tx, in_transaction, read
 from lockstep.errors import InvariantBroken, TryAgain
 from lockstep.inventory import store as stock
@@ -35,6 +35,8 @@ from lockstep.orders.model import (
 
 # Four random digits: two orders of one shard in one millisecond meet once in ten thousand.
 _ORDER_NO_TRIES: Final = 3
+# Stock that comes and goes under our eyes; after that the client may ask again.
+_SHORTAGE_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,16 @@ def place(command: PlaceOrder) -> PlaceOutcome:
     available. Effect: request, order, lines, event and hold in one transaction; a refusal leaves
     no row. Lock order: request key, order, reservation, SKUs ascending. Repeat: Replayed.
     A row that stays locked too long is InFlight: the same key may be sent again. Raises
-    TryAgain only where the database cannot even be read.
+    TryAgain where there is no database to decide it.
     """
     deadline = time.monotonic() + WITHIN_SECONDS
-    while (left := deadline - time.monotonic()) > 0:
+    for _ in range(_SHORTAGE_TRIES):
+        left = deadline - time.monotonic()
         try:
             decision = in_transaction(partial(_decide, command=command), within_seconds=left)
-        except TryAgain:
+        except TryAgain as fault:
+            if isinstance(fault.__cause__, ConnectionLost):
+                raise  # nobody is deciding anything
             break
         if not isinstance(decision, _StockShort):
             return _answer(decision)
@@ -110,7 +115,7 @@ def _answer_known_key(
         request = store.read_request(tx, command.member_id, command.idempotency_key)
     except LockNotAvailable:
         return InFlight()
-    if request is None:
+    if request is None:  # our failed INSERT keeps it from going; a purge may have been first
         return InFlight()
     if request.request_hash != request_hash:
         return KeyReused()

@@ -7,7 +7,14 @@ from lockstep.db.errors import Contended, LockNotAvailable
 from lockstep.db.transaction import Reader, read
 from lockstep.errors import InvariantBroken
 from lockstep.orders import read_store, store
-from lockstep.orders.model import Order, OrderRequest, OrderStatus, RequestState, Transition
+from lockstep.orders.model import (
+    PAID_STATUSES,
+    Order,
+    OrderRequest,
+    OrderStatus,
+    RequestState,
+    Transition,
+)
 
 _NEWEST = 2**63 - 1
 
@@ -34,8 +41,8 @@ def reload(order_id: int) -> Order:
 
 
 def is_paid(order_id: int) -> bool:
-    """True while the order is PAID: its hold must become a sale."""
-    return read(partial(read_store.read_status, order_id=order_id)) is OrderStatus.PAID
+    """True once the order is PAID, and ever after: its hold must become a sale."""
+    return read(partial(read_store.read_status, order_id=order_id)) in PAID_STATUSES
 
 
 def timeline(order_id: int) -> list[Transition]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from lockstep.db.errors import DuplicateKey
 from lockstep.db.transaction import Reader, Tx
@@ -19,6 +19,7 @@ from lockstep.orders.model import (
     OrderRequest,
     OrderStatus,
     RequestState,
+    TradedOrder,
 )
 
 # --- requests ------------------------------------------------------------------------------------
@@ -246,11 +247,7 @@ def mark_refunded(tx: Tx, order_id: int) -> bool:
 # --- locking -------------------------------------------------------------------------------------
 
 LOCK_OWN_ORDER: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id,
-       EXISTS (
-           SELECT 1
-           FROM oms_payment_attempt AS a
-           WHERE a.order_id = oms_order.id) AS has_attempt
+SELECT id, status, cancel_requested_at, pay_amount, reservation_id
 FROM oms_order
 WHERE order_no = %s
   AND member_id = %s
@@ -259,16 +256,20 @@ FOR UPDATE
 
 
 def lock_own_order(tx: Tx, member_id: int, order_no: str) -> LockedOrder | None:
-    return _locked(tx.one(LOCK_OWN_ORDER, (order_no, member_id)))
+    row = tx.one(LOCK_OWN_ORDER, (order_no, member_id))
+    return None if row is None else LockedOrder(**{**row, "status": OrderStatus(row["status"])})
 
 
 # An attempt's number leads to its order; without one, an order_no is the number of its own order.
+# Whether there are attempts is read with a lock: a plain subquery answers from the statement's
+# view, which is older than the order's lock if that had to be waited for.
 LOCK_ORDER_OF_TRADE: Final = """
 SELECT id, status, cancel_requested_at, pay_amount, reservation_id,
        EXISTS (
            SELECT 1
            FROM oms_payment_attempt AS a
-           WHERE a.order_id = oms_order.id) AS has_attempt
+           WHERE a.order_id = oms_order.id
+           FOR SHARE) AS has_attempt
 FROM oms_order
 WHERE id = COALESCE(
     (SELECT order_id FROM oms_payment_attempt WHERE out_trade_no = %(out_trade_no)s),
@@ -277,18 +278,10 @@ FOR UPDATE
 """
 
 
-def lock_order_of_trade(tx: Tx, out_trade_no: str) -> LockedOrder | None:
+def lock_order_of_trade(tx: Tx, out_trade_no: str) -> TradedOrder | None:
     """The order that ``out_trade_no`` pays for, whoever owns it."""
-    return _locked(tx.one(LOCK_ORDER_OF_TRADE, {"out_trade_no": out_trade_no}))
-
-
-def _locked(row: Mapping[str, Any] | None) -> LockedOrder | None:
+    row = tx.one(LOCK_ORDER_OF_TRADE, {"out_trade_no": out_trade_no})
     if row is None:
         return None
-    return LockedOrder(
-        **{
-            **row,
-            "status": OrderStatus(row["status"]),
-            "has_attempt": bool(row["has_attempt"]),
-        }
-    )
+    status, has_attempt = OrderStatus(row["status"]), bool(row["has_attempt"])
+    return TradedOrder(**{**row, "status": status, "has_attempt": has_attempt})

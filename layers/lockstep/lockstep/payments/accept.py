@@ -20,7 +20,8 @@ from lockstep.payments.model import NoticeState, Result
 from lockstep.payments.settle import PROVIDER, confirm_again, settle
 
 # Alipay waits for some 3 s. No statement starts after this; one may still wait 1 s for a lock, as
-# the notify function sets it.
+# the notify function sets it. The send after the commit comes on top: should it make us late, the
+# next delivery is a replay.
 WITHIN_SECONDS: Final = 1.9
 
 _NOTICE_STATE: Final = {
@@ -38,9 +39,7 @@ def accept(notice: Notice) -> Result:
     then, and the channel sends it again.
     """
     deadline = time.monotonic() + WITHIN_SECONDS
-    result = in_transaction(
-        partial(_first_delivery, notice=notice), within_seconds=deadline - time.monotonic()
-    )
+    result = in_transaction(partial(_first_delivery, notice=notice), within_seconds=WITHIN_SECONDS)
     if result is None:
         result = in_transaction(
             partial(_later_delivery, notice=notice), within_seconds=deadline - time.monotonic()

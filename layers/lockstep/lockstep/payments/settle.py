@@ -8,7 +8,7 @@ from lockstep.db.transaction import Tx
 from lockstep.errors import InvariantBroken
 from lockstep.observability import count
 from lockstep.orders.close import close
-from lockstep.orders.model import CloseReason, LockedOrder, OrderStatus
+from lockstep.orders.model import CloseReason, OrderStatus, TradedOrder
 from lockstep.orders.pay import confirm_hold, pay
 from lockstep.orders.refund import record_refund
 from lockstep.payments import read_store, store
@@ -29,10 +29,10 @@ class Settled:
 
 
 def settle(
-    tx: Tx, notice: TradeNotice, order: LockedOrder | None, payment: Payment | None
+    tx: Tx, notice: TradeNotice, order: TradedOrder | None, payment: Payment | None
 ) -> Settled:
     """Decide one notice. ``order`` is None if no order has its out_trade_no, ``payment`` if its
-    trade is not known. Each row of facts: (kind, is the trade known) has exactly one outcome."""
+    trade is not known."""
     if payment is not None and _contradicts(notice, order, payment):
         count("TradeConflict")
         return Settled(Result.CONFLICT, "TRADE_BOUND_OTHERWISE")
@@ -51,7 +51,7 @@ def settle(
             assert_never(notice.kind)
 
 
-def _contradicts(notice: TradeNotice, order: LockedOrder | None, payment: Payment) -> bool:
+def _contradicts(notice: TradeNotice, order: TradedOrder | None, payment: Payment) -> bool:
     """One trade has one amount and one order, for ever."""
     if payment.amount != notice.total_amount:
         return True
@@ -59,7 +59,7 @@ def _contradicts(notice: TradeNotice, order: LockedOrder | None, payment: Paymen
 
 
 def _take_money(
-    tx: Tx, notice: TradeNotice, order: LockedOrder | None, payment: Payment | None
+    tx: Tx, notice: TradeNotice, order: TradedOrder | None, payment: Payment | None
 ) -> Settled:
     if payment is not None and payment.state is not PaymentState.UNMATCHED:
         confirm_again(tx, notice.trade_no)
@@ -83,7 +83,7 @@ def _take_money(
     return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)
 
 
-def _pay_or_reason(tx: Tx, notice: TradeNotice, order: LockedOrder) -> RefundReason | None:
+def _pay_or_reason(tx: Tx, notice: TradeNotice, order: TradedOrder) -> RefundReason | None:
     """None if the money paid the order, else why it must go back."""
     if notice.total_amount != order.pay_amount:
         count("AmountMismatch")
@@ -110,7 +110,7 @@ def confirm_again(tx: Tx, trade_no: str) -> None:
 
 
 def _note_refund(
-    tx: Tx, notice: TradeNotice, order: LockedOrder | None, payment: Payment | None
+    tx: Tx, notice: TradeNotice, order: TradedOrder | None, payment: Payment | None
 ) -> Settled:
     """Money went back, by our wish or in the merchant's console. Never a payment."""
     if payment is None:
@@ -140,7 +140,7 @@ def _note_finished(tx: Tx, notice: TradeNotice, payment: Payment | None) -> Sett
 
 
 def _note_unpaid_close(
-    tx: Tx, notice: TradeNotice, order: LockedOrder | None, payment: Payment | None
+    tx: Tx, notice: TradeNotice, order: TradedOrder | None, payment: Payment | None
 ) -> Settled:
     """The channel closed an attempt: the order follows, unless another may still be paid or we
     asked."""

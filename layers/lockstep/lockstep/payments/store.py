@@ -1,5 +1,5 @@
 """The SQL of oms_order_payment, oms_payment_attempt and oms_notice. The caller holds the order's
-lock wherever there is an order; attempts come before payments."""
+lock wherever there is an order, which covers its attempts too."""
 
 from dataclasses import asdict
 from datetime import datetime
