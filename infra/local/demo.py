@@ -59,6 +59,8 @@ def _check_invariants(shop: Shop) -> None:
         print(f"   {'holds' if not rows else 'BROKEN'}   {invariant.name}")
         for row in rows[:5]:
             print(f"            {row}")
+        if len(rows) > 5:
+            print(f"            and {len(rows) - 5} more")
     if broken:
         raise stories.WentWrong(f"{len(broken)} invariants do not hold")
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import yaml
 
@@ -20,12 +21,18 @@ class _Template(yaml.SafeLoader):
 _Template.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
 
 
+def declared() -> dict[str, dict[str, Any]]:
+    """Every parameter as the template declares it."""
+    template = yaml.load((ROOT / "template.yaml").read_text(), _Template)  # noqa: S506 (a SafeLoader)
+    parameters: dict[str, dict[str, Any]] = template["Parameters"]
+    return parameters
+
+
 def defaults() -> dict[str, str | None]:
     """Every parameter with its default; None where the template gives none."""
-    template = yaml.load((ROOT / "template.yaml").read_text(), _Template)  # noqa: S506 (a SafeLoader)
     return {
-        name: str(declared["Default"]) if "Default" in declared else None
-        for name, declared in template["Parameters"].items()
+        name: str(parameter["Default"]) if "Default" in parameter else None
+        for name, parameter in declared().items()
     }
 
 
@@ -42,14 +49,27 @@ def from_make(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def checked(overrides: Mapping[str, str]) -> dict[str, str]:
-    known = defaults()
+    known = declared()
     unknown = sorted(set(overrides) - set(known))
     if unknown:
         raise SetupError(
             f"The template has no parameter {', '.join(unknown)}. "
             f"It has {', '.join(sorted(known))}; TTL is short for {SHORT['TTL']}."
         )
+    for name, value in overrides.items():
+        _check_value(name, value, known[name])
     return dict(overrides)
+
+
+def _check_value(name: str, value: str, parameter: Mapping[str, Any]) -> None:
+    """What a deployment would refuse half a minute later, and in many more words."""
+    allowed = [str(choice) for choice in parameter.get("AllowedValues", [])]
+    if allowed and value not in allowed:
+        raise SetupError(f"{name} is one of {', '.join(allowed)}, not {value!r}.")
+    if parameter["Type"] == "Number":
+        least, most = parameter.get("MinValue", 0), parameter.get("MaxValue", float("inf"))
+        if not re.fullmatch(r"[0-9]+", value) or not least <= int(value) <= most:
+            raise SetupError(f"{name} is a number from {least} to {most}, not {value!r}.")
 
 
 def complete(given: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import argparse
 import base64
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -111,10 +112,16 @@ def _encode(value: str | bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
+def _member(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,17}", text):
+        raise argparse.ArgumentTypeError("a member is a number: make -s token member=42")
+    return text
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Print a token for the stack that `make up` made.")
     who = parser.add_mutually_exclusive_group(required=True)
-    who.add_argument("--member", help="a member's number")
+    who.add_argument("--member", type=_member, help="a member's number")
     who.add_argument("--operator", help="an operator's name")
     asked = parser.parse_args()
     try:

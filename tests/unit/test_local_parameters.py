@@ -41,3 +41,24 @@ def test_all_parameters_are_passed_so_that_an_override_does_not_outlive_its_comm
     assert parameters.complete(needed)["OrderTtlSeconds"] == "1800"
     with pytest.raises(SetupError, match="DatabaseHost"):
         parameters.complete({})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OrderTtlSeconds", "abc"),
+        ("OrderTtlSeconds", "0"),
+        ("OrderTtlSeconds", "-5"),
+        ("OrderTtlSeconds", ""),
+        ("OrderTtlSeconds", "99999999999999"),
+        ("Architecture", "mips"),
+    ],
+)
+def test_a_value_that_the_template_does_not_allow_is_refused_by_name(name, value):
+    with pytest.raises(SetupError, match=f"{name} is "):
+        parameters.checked({name: value})
+
+
+def test_a_value_that_it_allows_is_taken():
+    given = {"OrderTtlSeconds": "1", "Architecture": "arm64", "MemberIdClaim": "uid"}
+    assert parameters.checked(given) == given

@@ -207,3 +207,10 @@ def test_amounts_that_say_the_same_are_the_same(text, yuan):
         str(read_place_order(post_order(an_order_body(expected_amount=text))).expected_amount)
         == yuan
     )
+
+
+def test_a_hostile_body_does_not_choose_the_length_of_the_answer():
+    body = "{" + ",".join(f'"x{n}":1' for n in range(5_000)) + "}"
+    answer = refusal(body)
+    assert (answer.status, answer.code) == (422, "BODY_INVALID")
+    assert len(answer.document["errors"]) == 20

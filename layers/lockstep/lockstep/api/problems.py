@@ -11,7 +11,7 @@ PROBLEM_JSON: Final = "application/problem+json"
 # code -> (status, what it means to the caller)
 PROBLEMS: Final[dict[str, tuple[int, str]]] = {
     "IDEMPOTENCY_KEY_INVALID": (400, "Idempotency-Key must be 1 to 64 of A-Z a-z 0-9 . _ : -"),
-    "BODY_UNREADABLE": (400, "The body is not JSON."),
+    "BODY_UNREADABLE": (400, "The body is not JSON, or larger than 128 KB."),
     "MEMBER_ID_INVALID": (403, "The token names no member."),
     "ORDER_NOT_FOUND": (404, "You have no order with this number."),
     "SKU_NOT_FOUND": (404, "There is no such SKU."),

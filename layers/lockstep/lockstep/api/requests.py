@@ -8,7 +8,8 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -24,6 +25,7 @@ QUANTITY_MAX: Final = 1_000_000
 SKU_ID_MAX: Final = 2**53 - 1
 # A hundred lines and a note take some 10 KB.
 BODY_BYTES_MAX: Final = 128 * 1024
+ERRORS_MAX: Final = 20
 
 KEY: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
 _MEMBER_ID: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
@@ -69,12 +71,8 @@ def read_place_order(event: Event) -> PlaceOrder:
     lines = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.lines)
     too_many = [sku_id for sku_id, quantity in lines.items() if quantity > QUANTITY_MAX]
     if too_many:
-        raise Problem(
-            "BODY_INVALID",
-            errors=[
-                {"loc": ["lines"], "type": "less_than_equal", "msg": f"SKU {i}: too many in all"}
-                for i in too_many
-            ],
+        raise _invalid(
+            [_error(["lines"], "less_than_equal", f"SKU {i}: too many in all") for i in too_many]
         )
     expected = None if body.expected_amount is None else parse_yuan(body.expected_amount)
     return PlaceOrder(member_id, key, lines, body.note, expected)
@@ -144,7 +142,7 @@ def _read_cursor(cursor: str) -> int:
 
 
 def _bad_query(name: Literal["status", "cursor", "limit"], message: str) -> Problem:
-    return Problem("QUERY_INVALID", errors=[{"loc": [name], "type": "value_error", "msg": message}])
+    return Problem("QUERY_INVALID", errors=[_error([name], "value_error", message)])
 
 
 def _read_body(event: Event) -> PlaceOrderBody:
@@ -155,23 +153,27 @@ def _read_body(event: Event) -> PlaceOrderBody:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         if any(item["type"] == "json_invalid" for item in found):
             raise Problem("BODY_UNREADABLE") from error
-        raise Problem("BODY_INVALID", errors=found) from error
+        raise _invalid(found) from error
     json.loads(sent, object_pairs_hook=_refuse_repeated_names)
     return body
 
 
 def _refuse_repeated_names(members: list[tuple[str, object]]) -> None:
     """Of two values for one name the parser takes the last, another reader perhaps the first."""
-    names = [name for name, _ in members]
-    repeated = {name for name in names if names.count(name) > 1}
+    repeated = sorted(name for name, times in Counter(n for n, _ in members).items() if times > 1)
     if repeated:
-        raise Problem(
-            "BODY_INVALID",
-            errors=[
-                {"loc": [name], "type": "name_repeated", "msg": "given more than once"}
-                for name in sorted(repeated)
-            ],
+        raise _invalid(
+            [_error([name], "name_repeated", "given more than once") for name in repeated]
         )
+
+
+def _error(loc: list[str], kind: str, message: str) -> dict[str, object]:
+    return {"loc": loc, "type": kind, "msg": message}
+
+
+def _invalid(errors: Sequence[Mapping[str, object]]) -> Problem:
+    """Enough to mend the request by; a hostile one does not choose the length of our answer."""
+    return Problem("BODY_INVALID", errors=errors[:ERRORS_MAX])
 
 
 def _body_bytes(event: Event) -> bytes:
