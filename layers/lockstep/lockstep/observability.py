@@ -40,6 +40,11 @@ def correlation_id() -> str:
     return logger.get_correlation_id() or ""
 
 
+def time_left(context: LambdaContext, reserve_seconds: int = 5) -> Callable[[], bool]:
+    """Whether a scheduled function may begin another piece of work."""
+    return lambda: context.get_remaining_time_in_millis() > reserve_seconds * 1000
+
+
 def observed[R](
     handler: Callable[[Event, LambdaContext], R],
 ) -> Callable[[Event, LambdaContext], R]:

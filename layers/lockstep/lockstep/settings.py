@@ -12,6 +12,8 @@ ORDER_TTL_SECONDS_DEFAULT: Final = 1800
 # An expired order is closed first; its hold outlives it a little so that a payment which arrives in
 # the last second still finds its stock.
 HOLD_GRACE_SECONDS: Final = 600
+# A queued order waits for its turn at a hot SKU no longer than this.
+RESERVING_LIMIT_SECONDS: Final = 300
 
 
 def _required(name: str) -> str:

@@ -18,6 +18,7 @@ from lockstep.orders.model import (
     NotCancellable,
     Order,
     OrderNotFound,
+    OrderStatus,
     OutOfStock,
     Placed,
     PlaceOutcome,
@@ -71,7 +72,8 @@ def to_cancel(outcome: CancelOutcome) -> Response[str]:
 
 def _placed(status: int, order: Order, *, created: bool) -> Response[str]:
     document = {"request_state": "SUCCESS", "created": created, "order": show_order(order)}
-    return answer(status, document)
+    in_line = order.status is OrderStatus.RESERVING
+    return answer(status, document, retry_after_seconds=_LOCK_CLEARS_SECONDS if in_line else None)
 
 
 def _out_of_stock(outcome: OutOfStock) -> Response[str]:

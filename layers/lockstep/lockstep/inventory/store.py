@@ -146,6 +146,18 @@ def read_reservation_shared(tx: Tx, reservation_id: str) -> Reservation | None:
     return Reservation(**{**row, "state": ReservationState(row["state"])}, items={})
 
 
+READ_STATE: Final = """
+SELECT state
+FROM ims_reservation
+WHERE reservation_id = %s
+"""
+
+
+def read_state(reader: Reader, reservation_id: str) -> ReservationState | None:
+    row = reader.one(READ_STATE, (reservation_id,))
+    return None if row is None else ReservationState(row["state"])
+
+
 MARK_CONFIRMED: Final = """
 UPDATE ims_reservation
 SET state = 'CONFIRMED'

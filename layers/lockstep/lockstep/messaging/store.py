@@ -1,11 +1,26 @@
 """The SQL of outbox and message_refusal."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from lockstep.db.transaction import Tx
+from lockstep.db.transaction import Reader, Tx
 
 # The handler sends its own rows right after commit. Older than this, a row is the relay's to send.
 RELAY_AFTER_SECONDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """An outbox row that waits to be sent."""
+
+    id: int
+    message_id: str
+    queue: str
+    group_key: str
+    payload: str
+
 
 INSERT_OUTBOX: Final = """
 INSERT INTO outbox (message_id, queue, group_key, payload, next_at)
@@ -17,9 +32,69 @@ def insert_outbox(tx: Tx, message_id: str, queue: str, group_key: str, payload: 
     tx.insert(INSERT_OUTBOX, (message_id, queue, group_key, payload, RELAY_AFTER_SECONDS))
 
 
+# Ordered by the index, so that the oldest due go first; a row that another relay holds is its own.
+READ_DUE: Final = """
+SELECT id, message_id, queue, group_key, payload
+FROM outbox
+WHERE sent_at IS NULL
+  AND next_at <= NOW(3)
+ORDER BY next_at, id
+LIMIT %s
+FOR UPDATE SKIP LOCKED
+"""
+
+
+def lock_due(tx: Tx, limit: int) -> list[Staged]:
+    """Unsent messages whose time has come, oldest first, each for one relay."""
+    rows = tx.all(READ_DUE, (limit,))
+    return [Staged(**{**row, "payload": json.dumps(row["payload"])}) for row in rows]
+
+
+LEASE: Final = """
+UPDATE outbox
+SET next_at = TIMESTAMPADD(SECOND, %s, NOW(3)),
+    attempts = attempts + 1
+WHERE id IN %s
+  AND sent_at IS NULL
+"""
+
+
+def lease(tx: Tx, ids: Sequence[int], seconds: int) -> int:
+    """Keep these rows from other relays for so long; should this one die, they are due again."""
+    return tx.execute(LEASE, (seconds, tuple(ids)))
+
+
+COUNT_DUE: Final = """
+SELECT COUNT(*) AS due
+FROM outbox
+WHERE sent_at IS NULL
+  AND next_at <= NOW(3)
+"""
+
+
+def count_due(reader: Reader) -> int:
+    row = reader.one(COUNT_DUE)
+    return 0 if row is None else int(row["due"])
+
+
+# What a queue was told about a group so far decides when it may be told again.
+READ_STAGED: Final = """
+SELECT COUNT(*) AS times, TIMESTAMPDIFF(SECOND, MAX(created_at), NOW(3)) AS newest_seconds
+FROM outbox
+WHERE queue = %s
+  AND group_key = %s
+"""
+
+
+def read_staged(reader: Reader, queue: str, group_key: str) -> tuple[int, int | None]:
+    """(how often, how many seconds ago last) a command of this queue and group was staged."""
+    row = reader.one(READ_STAGED, (queue, group_key))
+    return (0, None) if row is None else (row["times"], row["newest_seconds"])
+
+
 MARK_SENT: Final = """
 UPDATE outbox
-SET sent_at = NOW(3), attempts = attempts + 1
+SET sent_at = NOW(3)
 WHERE message_id = %s
   AND sent_at IS NULL
 """

@@ -1,7 +1,9 @@
 """Close an unpaid order and have its hold released."""
 
 from functools import partial
+from typing import Final
 
+from lockstep import settings
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.messaging import outbox
 from lockstep.messaging.contracts import ReleaseStock
@@ -18,6 +20,8 @@ from lockstep.orders.model import (
     OrderNotFound,
     OrderStatus,
 )
+
+SWEEP: Final = "system:sweep_expired"
 
 
 def cancel(member_id: int, order_no: str) -> CancelOutcome:
@@ -46,10 +50,39 @@ def _cancel(tx: Tx, member_id: int, order_no: str) -> CancelOutcome:
     return CancelRequested(order.id)
 
 
+def expire(order_id: int) -> bool:
+    """Close an unpaid order whose time is over; True if this call closed it.
+
+    Guard: PENDING_PAYMENT past expires_at, never had a payment attempt; or RESERVING for too long.
+    Effect: CLOSED/EXPIRED, or CLOSED/OUT_OF_STOCK, event, ReleaseStock. Lock order: order.
+    Repeat: False.
+    """
+    return in_transaction(partial(_expire, order_id=order_id))
+
+
+def _expire(tx: Tx, order_id: int) -> bool:
+    order = store.lock_order(tx, order_id)
+    if order is None:
+        return False
+    if store.expire_order(tx, order_id):
+        _follow_up(tx, order, CloseReason.EXPIRED, SWEEP)
+        return True
+    if store.give_up_order(tx, order_id, settings.RESERVING_LIMIT_SECONDS):
+        _follow_up(tx, order, CloseReason.OUT_OF_STOCK, SWEEP)
+        return True
+    return False
+
+
 def close(tx: Tx, order: LockedOrder, reason: CloseReason, actor: str) -> bool:
     """Close ``order``, which the caller has locked. False, and no change, if the guard says no."""
     if not store.close_order(tx, order.id, reason):
         return False
+    _follow_up(tx, order, reason, actor)
+    return True
+
+
+def _follow_up(tx: Tx, order: LockedOrder, reason: CloseReason, actor: str) -> None:
+    """What follows from every close: its line of the trail, and the hold given back."""
     store.append_event(tx, order.id, order.status, OrderStatus.CLOSED, actor, reason)
     if order.reservation_id is not None:
         outbox.stage(
@@ -60,4 +93,3 @@ def close(tx: Tx, order: LockedOrder, reason: CloseReason, actor: str) -> bool:
                 correlation_id=correlation_id(),
             ),
         )
-    return True

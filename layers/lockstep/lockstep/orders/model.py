@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from lockstep.inventory.model import ReservationState
+from lockstep.inventory.model import Refused, ReservationState
 
 
 class OrderStatus(StrEnum):
@@ -223,5 +223,25 @@ class NotCancellable:
 class OrderNotFound:
     """No such order of this member."""
 
+
+# What hold() comes to.
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The order's stock is held and it may be paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoldOut:
+    """A line was short; the order is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotWaiting:
+    """The order was decided before, or waits for another hold."""
+
+
+type HoldOutcome = Held | SoldOut | NotWaiting | Refused
 
 type CancelOutcome = Closed | CancelRequested | NotCancellable | OrderNotFound

@@ -16,7 +16,8 @@ from lockstep.inventory.model import Refused, Short, Sku, reservation_id_of
 from lockstep.inventory.reserve import reserve
 from lockstep.money import PAYABLE_MAX
 from lockstep.order_no import new_order_no
-from lockstep.orders import read_store, store
+from lockstep.orders import read_store, request_store, store
+from lockstep.orders.hold import line_up
 from lockstep.orders.model import (
     AmountRefused,
     InFlight,
@@ -97,14 +98,17 @@ def _decide(tx: Tx, command: PlaceOrder) -> _Decision:
     request_hash = fingerprint.of_order_request(
         command.lines, command.note, command.expected_amount
     )
-    if not store.claim_request(tx, command.member_id, command.idempotency_key, request_hash):
+    if not request_store.claim_request(
+        tx, command.member_id, command.idempotency_key, request_hash
+    ):
         return _answer_known_key(tx, command, request_hash)
     skus = stock.read_skus(tx, command.lines)
     lines = _price(skus, command)
     pay_amount = sum((line.amount for line in lines), Decimal(0))
     _check_amount(pay_amount, command.expected_amount)
     now = next(iter(skus.values())).now
-    order_id = _write(tx, command, lines, pay_amount, now)
+    queued = any(sku.hot for sku in skus.values())
+    order_id = _write(tx, command, lines, pay_amount, now, queued=queued)
     return _Existing(order_id, created=True)
 
 
@@ -112,7 +116,7 @@ def _answer_known_key(
     tx: Tx, command: PlaceOrder, request_hash: str
 ) -> _Existing | InFlight | KeyReused:
     try:
-        request = store.read_request(tx, command.member_id, command.idempotency_key)
+        request = request_store.read_request(tx, command.member_id, command.idempotency_key)
     except LockNotAvailable:
         return InFlight()
     if request is None:  # our failed INSERT keeps it from going; a purge may have been first
@@ -146,44 +150,63 @@ def _check_amount(pay_amount: Decimal, expected: Decimal | None) -> None:
 
 
 def _write(
-    tx: Tx, command: PlaceOrder, lines: tuple[OrderLine, ...], pay_amount: Decimal, now: datetime
+    tx: Tx,
+    command: PlaceOrder,
+    lines: tuple[OrderLine, ...],
+    pay_amount: Decimal,
+    now: datetime,
+    *,
+    queued: bool,
 ) -> int:
     """All of it, the SKU rows last: they are what other buyers wait for."""
-    expires_at = now + timedelta(seconds=settings.order_ttl_seconds())
-    order_no, order_id = _insert_order(tx, command, pay_amount, now, expires_at)
+    status = OrderStatus.RESERVING if queued else OrderStatus.PENDING_PAYMENT
+    # A queued order's time starts when its hold is taken.
+    expires_at = None if queued else now + timedelta(seconds=settings.order_ttl_seconds())
+    reservation_id, order_id = _insert_order(tx, command, status, pay_amount, now, expires_at)
     store.insert_items(tx, order_id, lines)
-    store.append_event(
-        tx,
-        order_id,
-        OrderStatus.NONE,
-        OrderStatus.PENDING_PAYMENT,
-        actor=f"member:{command.member_id}",
-        reason="PLACED",
-    )
-    if not store.complete_request(tx, command.member_id, command.idempotency_key, order_id):
+    actor = f"member:{command.member_id}"
+    store.append_event(tx, order_id, OrderStatus.NONE, status, actor, "PLACED")
+    if not request_store.complete_request(tx, command.member_id, command.idempotency_key, order_id):
         raise InvariantBroken("the request claimed by this transaction is not there")
+    if expires_at is None:
+        line_up(tx, order_id, reservation_id)
+    else:
+        _hold(tx, reservation_id, order_id, command, expires_at)
+    return order_id
+
+
+def _hold(
+    tx: Tx, reservation_id: str, order_id: int, command: PlaceOrder, expires_at: datetime
+) -> None:
     hold_until = expires_at + timedelta(seconds=settings.HOLD_GRACE_SECONDS)
-    match reserve(tx, reservation_id_of(order_no, 1), order_id, command.lines, hold_until):
+    match reserve(tx, reservation_id, order_id, command.lines, hold_until):
         case Short():
             raise RollBack(_StockShort())
         case Refused(code):
             raise InvariantBroken(f"a new order's hold was refused: {code}")
-    return order_id
 
 
 def _insert_order(
-    tx: Tx, command: PlaceOrder, pay_amount: Decimal, now: datetime, expires_at: datetime
+    tx: Tx,
+    command: PlaceOrder,
+    status: OrderStatus,
+    pay_amount: Decimal,
+    now: datetime,
+    expires_at: datetime | None,
 ) -> tuple[str, int]:
+    """The id of the order's first hold, and the order's id."""
     for tries_left in reversed(range(_ORDER_NO_TRIES)):
         order_no = new_order_no(now, command.member_id)
+        reservation_id = reservation_id_of(order_no, 1)
         try:
             order_id = store.insert_order(
                 tx,
                 order_no,
                 command.member_id,
+                status,
                 pay_amount,
                 command.note,
-                reservation_id_of(order_no, 1),
+                reservation_id,
                 now,
                 expires_at,
             )
@@ -191,7 +214,7 @@ def _insert_order(
             if taken.key != "uk_order_no" or tries_left == 0:
                 raise InvariantBroken(f"no order number is free: {taken}") from taken
         else:
-            return order_no, order_id
+            return reservation_id, order_id
     raise AssertionError("unreachable: the last try returns or raises")
 
 

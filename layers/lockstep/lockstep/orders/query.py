@@ -6,7 +6,7 @@ from functools import partial
 from lockstep.db.errors import Contended, LockNotAvailable
 from lockstep.db.transaction import Reader, read
 from lockstep.errors import InvariantBroken
-from lockstep.orders import read_store, store
+from lockstep.orders import read_store, request_store
 from lockstep.orders.model import (
     PAID_STATUSES,
     Order,
@@ -66,7 +66,7 @@ def probe(member_id: int, key: str) -> tuple[RequestState, Order | None]:
     """What is known of a request: UNKNOWN is "not seen", never "did not happen"."""
 
     def look(reader: Reader) -> OrderRequest | None:
-        return store.read_request(reader, member_id, key)
+        return request_store.read_request(reader, member_id, key)
 
     try:
         request = read(look)

@@ -1,6 +1,7 @@
 """The SQL that members' views of orders are read with: no locks, no writes."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from lockstep.db.transaction import Reader
@@ -92,6 +93,20 @@ def _states(row: Mapping[str, Any]) -> dict[str, Any]:
     if row.get("reservation_state"):
         states["reservation_state"] = ReservationState(row["reservation_state"])
     return states
+
+
+READ_WANTED: Final = """
+SELECT sku_id, quantity, NOW(3) AS now
+FROM oms_order_item
+WHERE order_id = %s
+ORDER BY sku_id
+"""
+
+
+def read_wanted(reader: Reader, order_id: int) -> tuple[dict[int, int], datetime]:
+    """What an order wants held, sku_id to quantity, and the database's time."""
+    rows = reader.all(READ_WANTED, (order_id,))
+    return {row["sku_id"]: row["quantity"] for row in rows}, rows[0]["now"]
 
 
 READ_STATUS: Final = """

@@ -1,4 +1,4 @@
-"""The SQL of oms_order, oms_order_item, oms_order_request and oms_order_event.
+"""The SQL of oms_order, oms_order_item and oms_order_event.
 
 Every change of status is one guarded UPDATE that names its from-states and sets prev_status, so
 that the legal-pairs foreign key can judge it; 0 affected rows mean that somebody else was first.
@@ -10,67 +10,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from lockstep.db.errors import DuplicateKey
-from lockstep.db.transaction import Reader, Tx
+from lockstep.db.connection import Row
+from lockstep.db.transaction import Tx
 from lockstep.orders.model import (
     CloseReason,
     LockedOrder,
     OrderLine,
-    OrderRequest,
     OrderStatus,
-    RequestState,
     TradedOrder,
 )
-
-# --- requests ------------------------------------------------------------------------------------
-
-CLAIM_REQUEST: Final = """
-INSERT INTO oms_order_request (member_id, idempotency_key, request_hash, state)
-VALUES (%s, %s, %s, 'PROCESSING')
-"""
-
-
-def claim_request(tx: Tx, member_id: int, key: str, request_hash: str) -> bool:
-    """False: the key is taken. Waits for the transaction that is taking it, if there is one."""
-    try:
-        tx.insert(CLAIM_REQUEST, (member_id, key, request_hash))
-    except DuplicateKey:
-        return False
-    return True
-
-
-COMPLETE_REQUEST: Final = """
-UPDATE oms_order_request
-SET state = 'SUCCESS',
-    order_id = %s
-WHERE member_id = %s
-  AND idempotency_key = %s
-  AND state = 'PROCESSING'
-"""
-
-
-def complete_request(tx: Tx, member_id: int, key: str, order_id: int) -> bool:
-    return tx.execute(COMPLETE_REQUEST, (order_id, member_id, key)) == 1
-
-
-# FOR SHARE sees the newest commit and never asks for more than the failed INSERT holds; NOWAIT
-# turns "someone is in that transaction now" into an answer.
-READ_REQUEST: Final = """
-SELECT request_hash, state, order_id
-FROM oms_order_request
-WHERE member_id = %s
-  AND idempotency_key = %s
-FOR SHARE NOWAIT
-"""
-
-
-def read_request(reader: Reader, member_id: int, key: str) -> OrderRequest | None:
-    """The committed request of ``key``. Raises LockNotAvailable while one is being decided."""
-    row = reader.one(READ_REQUEST, (member_id, key))
-    if row is None:
-        return None
-    return OrderRequest(row["request_hash"], RequestState(row["state"]), row["order_id"])
-
 
 # --- writing an order ----------------------------------------------------------------------------
 
@@ -78,7 +26,7 @@ INSERT_ORDER: Final = """
 INSERT INTO oms_order (
     order_no, member_id, status, prev_status, total_amount, pay_amount, note, reservation_id,
     created_at, expires_at)
-VALUES (%s, %s, 'PENDING_PAYMENT', 'NONE', %s, %s, %s, %s, %s, %s)
+VALUES (%s, %s, %s, 'NONE', %s, %s, %s, %s, %s, %s)
 """
 
 
@@ -86,11 +34,12 @@ def insert_order(
     tx: Tx,
     order_no: str,
     member_id: int,
+    status: OrderStatus,
     pay_amount: Decimal,
     note: str | None,
     reservation_id: str,
     created_at: datetime,
-    expires_at: datetime,
+    expires_at: datetime | None,
 ) -> int:
     """The new order's id. Raises DuplicateKey('uk_order_no') if the number is taken."""
     return tx.insert(
@@ -98,6 +47,7 @@ def insert_order(
         (
             order_no,
             member_id,
+            status,
             pay_amount,
             pay_amount,
             note,
@@ -165,6 +115,55 @@ WHERE id = %s
 
 def close_order(tx: Tx, order_id: int, reason: CloseReason) -> bool:
     return tx.execute(CLOSE_ORDER, (reason, order_id)) == 1
+
+
+# PENDING_PAYMENT -> CLOSED at the end of its time, by the database's clock. An order that ever had
+# a payment attempt is not for this statement: the gateway must be asked first.
+EXPIRE_ORDER: Final = """
+UPDATE oms_order
+SET prev_status = status,
+    status = 'CLOSED',
+    close_reason = 'EXPIRED'
+WHERE id = %s
+  AND status = 'PENDING_PAYMENT'
+  AND expires_at <= NOW(3)
+  AND NOT EXISTS (SELECT 1 FROM oms_payment_attempt AS a WHERE a.order_id = oms_order.id)
+"""
+
+
+def expire_order(tx: Tx, order_id: int) -> bool:
+    return tx.execute(EXPIRE_ORDER, (order_id,)) == 1
+
+
+# RESERVING -> CLOSED, when its turn did not come in time.
+GIVE_UP_ORDER: Final = """
+UPDATE oms_order
+SET prev_status = status,
+    status = 'CLOSED',
+    close_reason = 'OUT_OF_STOCK'
+WHERE id = %s
+  AND status = 'RESERVING'
+  AND created_at <= TIMESTAMPADD(SECOND, -%s, NOW(3))
+"""
+
+
+def give_up_order(tx: Tx, order_id: int, limit_seconds: int) -> bool:
+    return tx.execute(GIVE_UP_ORDER, (order_id, limit_seconds)) == 1
+
+
+# RESERVING -> PENDING_PAYMENT: its time to pay starts with its hold.
+MARK_HELD: Final = """
+UPDATE oms_order
+SET prev_status = status,
+    status = 'PENDING_PAYMENT',
+    expires_at = %s
+WHERE id = %s
+  AND status = 'RESERVING'
+"""
+
+
+def mark_held(tx: Tx, order_id: int, expires_at: datetime) -> bool:
+    return tx.execute(MARK_HELD, (expires_at, order_id)) == 1
 
 
 # PENDING_PAYMENT | PAYMENT_PROCESSING -> PAID.
@@ -256,7 +255,22 @@ FOR UPDATE
 
 
 def lock_own_order(tx: Tx, member_id: int, order_no: str) -> LockedOrder | None:
-    row = tx.one(LOCK_OWN_ORDER, (order_no, member_id))
+    return _locked(tx.one(LOCK_OWN_ORDER, (order_no, member_id)))
+
+
+LOCK_ORDER: Final = """
+SELECT id, status, cancel_requested_at, pay_amount, reservation_id
+FROM oms_order
+WHERE id = %s
+FOR UPDATE
+"""
+
+
+def lock_order(tx: Tx, order_id: int) -> LockedOrder | None:
+    return _locked(tx.one(LOCK_ORDER, (order_id,)))
+
+
+def _locked(row: Row | None) -> LockedOrder | None:
     return None if row is None else LockedOrder(**{**row, "status": OrderStatus(row["status"])})
 
 

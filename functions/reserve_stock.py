@@ -1,0 +1,23 @@
+"""reserve.fifo: a waiting order of a hot SKU gets its hold, or is told that none is left."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from lockstep.inventory.model import Refusal, Refused
+from lockstep.messaging.consumer import consume
+from lockstep.messaging.contracts import ReserveStock
+from lockstep.observability import count, observed
+from lockstep.orders.hold import hold
+
+
+def handle(command: ReserveStock) -> Refusal | None:
+    outcome = hold(command.order_id, command.reservation_id)
+    count(f"Hold{type(outcome).__name__}")
+    return outcome.code if isinstance(outcome, Refused) else None
+
+
+@observed
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    return consume(event, context, ReserveStock, handle)

@@ -1,0 +1,69 @@
+"""Say a command again that was sent and lost: dead-lettered, purged or past its retention."""
+
+from functools import partial
+from typing import Final
+
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.inventory import store as inventory
+from lockstep.inventory.model import ReservationState
+from lockstep.messaging import outbox
+from lockstep.messaging import store as messages
+from lockstep.messaging.contracts import QUEUE_OF, Command, ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.orders import store as orders
+from lockstep.orders.model import PAID_STATUSES, LockedOrder, OrderStatus
+from lockstep.upkeep.store import OpenHold, OverdueOrder
+
+_PAUSE_SECONDS_MIN: Final = 60
+_PAUSE_SECONDS_MAX: Final = 3600
+
+
+def restage_hold(hold: OpenHold) -> bool:
+    """Stage the confirm or release that the order's state asks for; True if this call did.
+
+    Guard, under the order's lock: the hold is still RESERVED, the order decided, and the newest
+    command of that queue and group old enough: 60 s, then 2, 4, 8 … 60 min.
+    """
+    return in_transaction(partial(_restage_hold, hold=hold))
+
+
+def _restage_hold(tx: Tx, hold: OpenHold) -> bool:
+    order = orders.lock_order(tx, hold.order_id)
+    state = inventory.read_state(tx, hold.reservation_id)
+    if order is None or state is not ReservationState.RESERVED:
+        return False
+    command = _what_it_says(order, hold)
+    return command is not None and _stage_if_due(tx, command)
+
+
+def _what_it_says(order: LockedOrder, hold: OpenHold) -> Command | None:
+    is_named = order.reservation_id == hold.reservation_id
+    ids = {"reservation_id": hold.reservation_id, "order_id": hold.order_id}
+    if not is_named or order.status is OrderStatus.CLOSED:
+        return ReleaseStock.model_validate(ids)
+    if order.status in PAID_STATUSES:
+        return ConfirmStock.model_validate(ids)
+    return None
+
+
+def restage_reserve(waiting: OverdueOrder) -> bool:
+    """Stage ReserveStock again for an order that is still RESERVING; True if this call did."""
+    return in_transaction(partial(_restage_reserve, waiting=waiting))
+
+
+def _restage_reserve(tx: Tx, waiting: OverdueOrder) -> bool:
+    order = orders.lock_order(tx, waiting.order_id)
+    if order is None or order.status is not OrderStatus.RESERVING:
+        return False
+    command = ReserveStock(reservation_id=waiting.reservation_id, order_id=waiting.order_id)
+    return _stage_if_due(tx, command)
+
+
+def _stage_if_due(tx: Tx, command: Command) -> bool:
+    times, newest_seconds = messages.read_staged(
+        tx, QUEUE_OF[type(command)], command.reservation_id
+    )
+    pause = min(_PAUSE_SECONDS_MIN * 2 ** max(0, times - 1), _PAUSE_SECONDS_MAX)
+    if newest_seconds is not None and newest_seconds < pause:
+        return False
+    outbox.stage(tx, command)
+    return True

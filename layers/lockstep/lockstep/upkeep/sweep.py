@@ -1,0 +1,119 @@
+"""Each minute: close what expired, settle what was forgotten, say again what was lost.
+
+Through the operations that people and queues use, one short transaction each. One bad row is
+reported and never stops the rest. Two sweeps may run at once: every act is decided under the
+order's lock, or by the hold's own guard.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from lockstep import settings
+from lockstep.db.transaction import Reader, read
+from lockstep.errors import InvariantBroken
+from lockstep.inventory.confirm import confirm
+from lockstep.inventory.model import Confirmed, Refused, Released
+from lockstep.inventory.release import release
+from lockstep.observability import count_fault, logger
+from lockstep.orders.close import expire
+from lockstep.orders.model import OPEN_STATUSES, PAID_STATUSES
+from lockstep.upkeep import store
+from lockstep.upkeep.restage import restage_hold, restage_reserve
+from lockstep.upkeep.store import Mark, OpenHold
+
+# A queued order's command may be lost; its turn may also just not have come.
+_WAITED_SECONDS: Final = 60
+# What a report can carry; the count of failures is a metric.
+_FAILED_MAX: Final = 100
+
+
+class Overdue(Protocol):
+    """A row of a page."""
+
+    @property
+    def reservation_id(self) -> str: ...
+
+    @property
+    def mark(self) -> Mark: ...
+
+
+@dataclass
+class Swept:
+    """What a sweep did; ``failed`` names the reservations it could not settle, each with why."""
+
+    orders_closed: int = 0
+    holds_settled: int = 0
+    restaged: int = 0
+    failed: list[str] = field(default_factory=list)
+    left: dict[str, int] = field(default_factory=dict)
+
+
+def sweep(has_time: Callable[[], bool]) -> Swept:
+    """Go through everything that is overdue until nothing is, or ``has_time`` says no.
+
+    A paid order's hold is never released, an order with a payment attempt never closed.
+    """
+    swept = Swept()
+
+    def each[T: Overdue](page: Callable[[Reader, Mark], list[T]], act: Callable[[T], bool]) -> int:
+        return _each(page, act, has_time, swept.failed)
+
+    given_up = partial(store.read_waiting_orders, seconds=settings.RESERVING_LIMIT_SECONDS)
+    waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
+    swept.orders_closed += each(store.read_expired_orders, lambda order: expire(order.order_id))
+    swept.orders_closed += each(given_up, lambda order: expire(order.order_id))
+    swept.holds_settled = each(store.read_overdue_holds, _settle)
+    swept.restaged += each(store.read_unsettled_holds, restage_hold)
+    swept.restaged += each(waiting, restage_reserve)
+    swept.left = read(store.count_overdue)
+    return swept
+
+
+def _each[T: Overdue](
+    page: Callable[[Reader, Mark], list[T]],
+    act: Callable[[T], bool],
+    has_time: Callable[[], bool],
+    failed: list[str],
+) -> int:
+    """Page by page; how many ``act`` changed. A row that fails is passed over."""
+    done, mark = 0, Mark()
+    while has_time():
+        rows = _look(page, mark)
+        for row in rows:
+            if not has_time():
+                break
+            done += _try(act, row, failed)
+        if len(rows) < store.PAGE_SIZE:
+            break
+        mark = rows[-1].mark
+    return done
+
+
+def _look[T](page: Callable[[Reader, Mark], list[T]], mark: Mark) -> list[T]:
+    return read(lambda reader: page(reader, mark))
+
+
+def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> bool:
+    try:
+        return act(row)
+    except Exception as fault:
+        count_fault("SweepFailed", fault)
+        logger.exception("not settled", reservation_id=row.reservation_id)
+        if len(failed) < _FAILED_MAX:
+            failed.append(f"{row.reservation_id}: {type(fault).__name__}")
+        return False
+
+
+def _settle(hold: OpenHold) -> bool:
+    """Settle an overdue hold as its order says; False where the order is open, or it was
+    settled."""
+    if hold.status is None:
+        raise InvariantBroken(f"{hold.reservation_id} is held for no order")
+    if hold.is_named and hold.status in OPEN_STATUSES:
+        return False  # unpaid: the order's own expiry decides, and the gateway before it
+    is_sold = hold.is_named and hold.status in PAID_STATUSES
+    settle: Callable[[str, int], Confirmed | Released | Refused] = confirm if is_sold else release
+    outcome = settle(hold.reservation_id, hold.order_id)
+    return not isinstance(outcome, Refused) and not outcome.repeated
