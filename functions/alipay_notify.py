@@ -31,14 +31,14 @@ def _is_settled(event: dict[str, Any]) -> bool:
         notice = _read(event)
         result = accept(notice)
     except NoticeRefused as refused:
-        count(f"NoticeRefused_{refused.code}")
+        count("NoticeRefused", refused.code)
         logger.warning("notice refused", code=refused.code, detail=refused.detail)
         return False
     except Exception as fault:  # an error page instead of the word would say no more to Alipay
         count_fault("NoticeFailed", fault)
         logger.exception("notice not stored", fault=type(fault).__name__)
         return False
-    count(f"Notice_{result}")
+    count("Notice", result)
     logger.info("notice accepted", result=result, trade_no=notice.trade_no)
     return result not in RESULTS_TO_RESEND
 

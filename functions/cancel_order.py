@@ -18,7 +18,7 @@ app = new_app()
 def cancel_order(order_no: str) -> Response[str]:
     member_id = read_member_id(app.current_event.raw_event)
     outcome = cancel(member_id, check_order_no(order_no))
-    count(f"Cancel{type(outcome).__name__}")
+    count("Cancel", type(outcome).__name__)
     return answers.to_cancel(outcome)
 
 

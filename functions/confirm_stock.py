@@ -15,7 +15,7 @@ from lockstep.orders.query import is_paid
 
 def handle(command: ConfirmStock) -> Refusal | None:
     outcome = confirm(command.reservation_id, command.order_id)
-    count(f"Stock{type(outcome).__name__}")
+    count("Stock", type(outcome).__name__)
     if not isinstance(outcome, Refused):
         return None
     # Too early, perhaps: a paid order must get its stock, so it is tried again, never skipped.

@@ -17,7 +17,7 @@ app = new_app()
 @app.post("/orders")
 def create_order() -> Response[str]:
     outcome = place(read_place_order(app.current_event.raw_event))
-    count(type(outcome).__name__)
+    count("Order", type(outcome).__name__)
     return answers.to_place(outcome)
 
 

@@ -14,7 +14,7 @@ from lockstep.observability import count, observed
 
 def handle(command: ReleaseStock) -> Refusal | None:
     outcome = release(command.reservation_id, command.order_id)
-    count(f"Stock{type(outcome).__name__}")
+    count("Stock", type(outcome).__name__)
     return outcome.code if isinstance(outcome, Refused) else None
 
 

@@ -14,7 +14,7 @@ from lockstep.orders.hold import hold
 
 def handle(command: ReserveStock) -> Refusal | None:
     outcome = hold(command.order_id, command.reservation_id)
-    count(f"Hold{type(outcome).__name__}")
+    count("Hold", type(outcome).__name__)
     return outcome.code if isinstance(outcome, Refused) else None
 
 

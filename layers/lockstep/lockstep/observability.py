@@ -21,11 +21,17 @@ type Event = dict[str, Any]
 _counting: Final = threading.Lock()
 
 
-def count(outcome: str) -> None:
-    """Count one outcome, by name. Ids never become dimensions: each would be a metric of its
-    own."""
+def count(*words: str) -> None:
+    """Count one outcome under the name that its words make: ("Notice", "REFUND_PENDING") is
+    NoticeRefundPending. Ids never become dimensions: each would be a metric of its own."""
+    name = "".join(_capitals(word) for word in words)
     with _counting:
-        metrics.add_metric(name=outcome, unit=MetricUnit.Count, value=1)
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
+
+
+def _capitals(word: str) -> str:
+    """OUT_OF_STOCK as OutOfStock; a name that is no code stays as it is."""
+    return word.title().replace("_", "") if word.isupper() else word
 
 
 def count_fault(outcome: str, fault: Exception) -> None:

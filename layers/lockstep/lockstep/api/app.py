@@ -18,7 +18,7 @@ def new_app() -> APIGatewayHttpResolver:
 
     @app.exception_handler(Problem)  # type: ignore[untyped-decorator]
     def refuse(refusal: Problem) -> Response[str]:
-        count(refusal.code)
+        count("Refused", refusal.code)
         return problem(refusal.code, **refusal.extra)
 
     @app.exception_handler(TryAgain)  # type: ignore[untyped-decorator]
