@@ -133,9 +133,10 @@ CREATE TABLE `oms_order` (
   KEY `ix_order_member_status` (`member_id`,`status`,`id`),
   KEY `ix_order_expiry` (`status`,`expires_at`),
   KEY `fk_order_transition` (`prev_status`,`status`),
+  KEY `ix_order_waiting` (`status`,`created_at`),
   CONSTRAINT `fk_order_transition` FOREIGN KEY (`prev_status`, `status`) REFERENCES `oms_order_transition` (`from_status`, `to_status`),
   CONSTRAINT `ck_order_amounts` CHECK (((`total_amount` >= 0) and (`pay_amount` > 0) and (`refunded_amount` between 0 and `paid_amount`) and (`paid_amount` <= `pay_amount`))),
-  CONSTRAINT `ck_order_close_reason` CHECK ((((`status` = _utf8mb4'CLOSED') = (`close_reason` is not null)) and ((`close_reason` is null) or (`close_reason` in (_utf8mb4'CANCELLED',_utf8mb4'EXPIRED',_utf8mb4'OUT_OF_STOCK',_utf8mb4'GATEWAY_CLOSED')))))
+  CONSTRAINT `ck_order_close_reason` CHECK ((((`status` = _ascii'CLOSED') = (`close_reason` is not null)) and ((`close_reason` is null) or (`close_reason` in (_ascii'CANCELLED',_ascii'EXPIRED',_ascii'OUT_OF_STOCK',_ascii'GATEWAY_CLOSED')))))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `oms_order_event` (

@@ -13,7 +13,7 @@ import pytest
 
 from lockstep import fingerprint
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.orders import store
+from lockstep.orders import request_store, store
 from lockstep.orders.close import cancel, close
 from lockstep.orders.model import (
     CancelRequested,
@@ -53,7 +53,7 @@ def complete_a_request_again(database: Database) -> tuple[bool, bool]:
     """Whether another order took the request over, and whether it still leads to its own."""
     order = unpaid(database)
     taken = in_transaction(
-        lambda tx: store.complete_request(tx, order.member_id, "k", order.id + 1)
+        lambda tx: request_store.complete_request(tx, order.member_id, "k", order.id + 1)
     )
     return taken, database.count("oms_order_request", order_id=order.id) == 1
 
@@ -169,7 +169,7 @@ GUARDS: Final = (
         "COMPLETE_REQUEST: PROCESSING",
         complete_a_request_again,
         (False, True),
-        ((Clause(store, "COMPLETE_REQUEST", "AND state = 'PROCESSING'"), (True, False)),),
+        ((Clause(request_store, "COMPLETE_REQUEST", "AND state = 'PROCESSING'"), (True, False)),),
     ),
     Guard(
         "CLOSE_ORDER: not paid",

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.orders import store
+from lockstep.orders import request_store, store
 from lockstep.orders.close import cancel
 from lockstep.orders.model import (
     CancelRequested,
@@ -36,7 +36,7 @@ def probe_in_the_middle_of_the_request(database: Database) -> tuple[object, bool
     a_sku(database)
     other = Meanwhile(database, lambda: probe(42, "k"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "claim_request", other.after(store.claim_request))
+        patch.setattr(request_store, "claim_request", other.after(request_store.claim_request))
         place(place_command(key="k"))
     state, _ = other.outcome()
     return state, other.had_to_wait
@@ -50,8 +50,8 @@ def two_repeated_requests(database: Database) -> tuple[set[type], int]:
     with pytest.MonkeyPatch.context() as patch:
         deadlocks = Deadlocks(patch)
         # Both hold what their failed INSERT locked, until both have had their look.
-        look = Meeting().after(Meeting().before(store.read_request))
-        patch.setattr(store, "read_request", look)
+        look = Meeting().after(Meeting().before(request_store.read_request))
+        patch.setattr(request_store, "read_request", look)
         outcomes = at_once(*[lambda: place(command)] * 2)
     return {type(outcome) for outcome in outcomes}, deadlocks.seen
 
@@ -126,25 +126,35 @@ GUARDS: Final = (
         "READ_REQUEST: NOWAIT, or the probe waits",
         probe_in_the_middle_of_the_request,
         (RequestState.PROCESSING, False),
-        ((Clause(store, "READ_REQUEST", "NOWAIT"), (RequestState.SUCCESS, True)),),
+        ((Clause(request_store, "READ_REQUEST", "NOWAIT"), (RequestState.SUCCESS, True)),),
     ),
     Guard(
         "READ_REQUEST: no less than FOR SHARE, or the probe has not seen it",
         probe_in_the_middle_of_the_request,
         (RequestState.PROCESSING, False),
-        ((Clause(store, "READ_REQUEST", "FOR SHARE NOWAIT"), (RequestState.UNKNOWN, False)),),
+        (
+            (
+                Clause(request_store, "READ_REQUEST", "FOR SHARE NOWAIT"),
+                (RequestState.UNKNOWN, False),
+            ),
+        ),
     ),
     Guard(
         "READ_REQUEST: no more than FOR SHARE, or repeats find each other in the way",
         two_repeated_requests,
         ({Replayed}, 0),
-        ((Clause(store, "READ_REQUEST", "FOR SHARE", "FOR UPDATE"), ({InFlight}, 0)),),
+        ((Clause(request_store, "READ_REQUEST", "FOR SHARE", "FOR UPDATE"), ({InFlight}, 0)),),
     ),
     Guard(
         "READ_REQUEST: no more than FOR SHARE, or repeats deadlock",
         two_repeated_requests,
         ({Replayed}, 0),
-        ((Clause(store, "READ_REQUEST", "FOR SHARE NOWAIT", "FOR UPDATE"), ({Replayed}, 1)),),
+        (
+            (
+                Clause(request_store, "READ_REQUEST", "FOR SHARE NOWAIT", "FOR UPDATE"),
+                ({Replayed}, 1),
+            ),
+        ),
     ),
     Guard(
         "LOCK_OWN_ORDER: FOR UPDATE, then CLOSE_ORDER's states, then the legal pairs",

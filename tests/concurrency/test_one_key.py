@@ -10,7 +10,7 @@ from typing import Final
 
 from lockstep.db import connection
 from lockstep.orders import place as place_module
-from lockstep.orders import store
+from lockstep.orders import request_store
 from lockstep.orders.model import (
     InFlight,
     KeyReused,
@@ -124,7 +124,7 @@ def test_while_a_key_is_being_decided_the_probe_says_so_without_waiting(database
     a_sku(database)
     command = place_command(key="k")
     other = Meanwhile(database, lambda: probe(command.member_id, "k"))
-    monkeypatch.setattr(store, "claim_request", other.after(store.claim_request))
+    monkeypatch.setattr(request_store, "claim_request", other.after(request_store.claim_request))
     placed = place(command)
     assert other.outcome() == (RequestState.PROCESSING, None)
     assert not other.had_to_wait

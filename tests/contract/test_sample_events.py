@@ -14,7 +14,7 @@ from lockstep.alipay.form import body_bytes
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.alipay.notice import load_public_key, verify_and_parse
 from lockstep.api.requests import read_member_id, read_orders_query, read_place_order
-from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
+from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock
 from tests.support import template
 from tests.support.notices import APP_ID, SELLER_ID
 from tests.support.samples import (
@@ -26,9 +26,11 @@ from tests.support.samples import (
     sample,
 )
 
-HTTP = [name for name in SAMPLES if "Records" not in sample(name)]
+HTTP = [name for name in SAMPLES if "routeKey" in sample(name)]
 BATCHES = [name for name in SAMPLES if "Records" in sample(name)]
-COMMANDS: dict[str, type[ConfirmStock] | type[ReleaseStock]] = {
+SCHEDULED = [name for name in SAMPLES if name not in {*HTTP, *BATCHES}]
+COMMANDS: dict[str, type[ReserveStock] | type[ConfirmStock] | type[ReleaseStock]] = {
+    "reserve_stock": ReserveStock,
     "confirm_stock": ConfirmStock,
     "release_stock": ReleaseStock,
 }
@@ -116,7 +118,11 @@ def test_a_batch_is_one_of_a_fifo_queue(name):
         ].keys()
 
 
-@pytest.mark.parametrize("name", ["confirm_stock", "release_stock"])
+def test_a_schedule_hands_over_nothing():
+    assert {name: sample(name) for name in SCHEDULED} == {"relay_outbox": {}, "sweep_expired": {}}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_batch_holds_commands_each_in_the_group_of_its_reservation(name):
     for record in sample(name)["Records"]:
         command = COMMANDS[name].model_validate_json(record["body"])

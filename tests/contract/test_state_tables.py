@@ -10,6 +10,7 @@ import pytest
 from infra.migrate import MIGRATIONS
 from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
+from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders.model import (
     OPEN_STATUSES,
@@ -127,7 +128,15 @@ def test_the_database_knows_the_states_of_the_code_and_no_other():
 
 def test_every_change_of_an_orders_status_is_an_edge():
     taken = edges(orders, "oms_order", "status")
-    assert taken.keys() == {"CLOSE_ORDER", "MARK_PAID", "MARK_REFUNDING", "MARK_REFUNDED"}
+    assert taken.keys() == {
+        "MARK_HELD",
+        "CLOSE_ORDER",
+        "EXPIRE_ORDER",
+        "GIVE_UP_ORDER",
+        "MARK_PAID",
+        "MARK_REFUNDING",
+        "MARK_REFUNDED",
+    }
     for name, pairs in taken.items():
         assert pairs, name
         assert {pair for pair in pairs if pair[1] not in TABLES[OrderStatus][pair[0]]} == set()
@@ -184,7 +193,7 @@ def test_every_change_of_an_attempt_is_an_edge():
 
 
 def test_a_request_is_completed_once():
-    assert edges(orders, "oms_order_request", "state") == {
+    assert edges(requests, "oms_order_request", "state") == {
         "COMPLETE_REQUEST": {("PROCESSING", "SUCCESS")}
     }
 

@@ -13,12 +13,12 @@ SQL = re.compile(
     r"\s*(SELECT|INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM|WITH|SET|CALL|LOCK TABLES"
     r"|CREATE|ALTER|DROP|TRUNCATE)\s+\S"
 )
-SQL_STANDS_IN = re.compile(r"\w+/(read_)?store\.py|upkeep/checks\.py")
+SQL_STANDS_IN = re.compile(r"\w+/(\w+_)?store\.py|upkeep/checks\.py")
 # Session variables only.
 SQL_TOO = {"db/connection.py": {"SET "}}
 
-# A fault of any kind is an answer here: to Alipay, to the queue, to the outbox.
-EDGES = {"messaging/consumer.py", "messaging/outbox.py"}
+# A fault of any kind is an answer here: to the queue, to the outbox, to a row of the sweep.
+EDGES = {"messaging/consumer.py", "messaging/outbox.py", "upkeep/sweep.py"}
 
 BANNED_CALLS = {
     "print": "logger",

@@ -31,6 +31,8 @@ ATTEMPT = {"oms_payment_attempt": "uk_attempt_out_trade_no"}
 PAYMENT = {"oms_order_payment": "PRIMARY"}
 OF_THE_ATTEMPT = "ix_attempt_order"
 WITH_HOLD = {"r": "uk_reservation"}
+# Where a sweep begins to look.
+PAGE = {"at": "1970-01-02", "id": 0, "limit": 100}
 
 # Statement -> realistic arguments, and the key by which each of its tables is reached.
 PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
@@ -40,18 +42,27 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
     "inventory.LOCK_RESERVATION": ((HOLD,), {"r": "uk_reservation", "i": "PRIMARY"}),
     "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
+    "inventory.READ_STATE": ((HOLD,), RESERVATION),
     "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
     "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
+    "messaging.LOCK_DUE": ((100,), {"outbox": "ix_outbox_due"}),
+    "messaging.LEASE": ({"seconds": 60, "most": 300, "ids": (1, 2, 3)}, {"outbox": "PRIMARY"}),
+    "messaging.COUNT_DUE": ((), {"outbox": "ix_outbox_due"}),
+    "messaging.READ_STAGED": (("confirm", HOLD), {"outbox": "ix_outbox_group"}),
     "messaging.MARK_SENT": (("f" * 32,), {"outbox": "uk_outbox_message"}),
     "orders.COMPLETE_REQUEST": ((200, 200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.READ_REQUEST": ((200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.CLOSE_ORDER": (("EXPIRED", 200), {**ORDER, "a": OF_THE_ATTEMPT}),
+    "orders.EXPIRE_ORDER": ((201,), {**ORDER, "a": OF_THE_ATTEMPT}),
+    "orders.GIVE_UP_ORDER": ((200, 300), ORDER),
+    "orders.MARK_HELD": (("2026-12-01", 200), ORDER),
     "orders.MARK_PAID": ((200, "9.90"), ORDER),
     "orders.REQUEST_CANCEL": ((200,), ORDER),
     "orders.RECORD_REFUNDED_AMOUNT": ({"order_id": 200, "refunded": "9.90"}, ORDER),
     "orders.MARK_REFUNDING": ((200,), ORDER),
     "orders.MARK_REFUNDED": ((200,), ORDER),
     "orders.LOCK_OWN_ORDER": ((NO, 200), {"oms_order": "uk_order_no"}),
+    "orders.LOCK_ORDER": ((200,), ORDER),
     "orders.LOCK_ORDER_OF_TRADE": (
         {"out_trade_no": f"{NO}_2"},
         {**ORDER, **ATTEMPT, "a": OF_THE_ATTEMPT},
@@ -67,12 +78,21 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
         {"o": "ix_order_member_status", **WITH_HOLD},
     ),
     "orders.READ_ITEMS": ((tuple(range(1, 21)),), {"oms_order_item": "PRIMARY"}),
+    "orders.READ_WANTED": ((200,), {"oms_order_item": "PRIMARY"}),
     "orders.READ_STATUS": ((200,), ORDER),
     "orders.READ_TIMELINE": ((200,), {"oms_order_event": "ix_event_order"}),
     "orders.READ_OWN_HOLDS": (
         (200, (1001, 1002)),
         {"o": "ix_order_member", "r": "uk_reservation", "i": "PRIMARY"},
     ),
+    "upkeep.READ_EXPIRED_ORDERS": (PAGE, {"o": "ix_order_expiry", "a": OF_THE_ATTEMPT}),
+    "upkeep.READ_WAITING_ORDERS": ({**PAGE, "seconds": 60}, {"o": "ix_order_waiting"}),
+    "upkeep.READ_OVERDUE_HOLDS": (PAGE, {"r": "ix_reservation_expiry", "o": "PRIMARY"}),
+    "upkeep.READ_UNSETTLED_HOLDS": (
+        PAGE,
+        {"r": "ix_reservation_expiry", "o": "PRIMARY", "b": "ix_outbox_group"},
+    ),
+    "upkeep.COUNT_OVERDUE": ((), {"o": "ix_order_expiry", "r": "ix_reservation_expiry"}),
     "payments.READ_NOTICE_STATE": (("alipay", "N200", HASH), {"oms_notice": "uk_notice"}),
     "payments.LOCK_NOTICE": (("alipay", "N200", HASH), {"oms_notice": "uk_notice"}),
     "payments.FINISH_NOTICE": (("DONE", None, 1), {"oms_notice": "PRIMARY"}),
@@ -101,7 +121,17 @@ PLAIN_INSERTS: dict[str, Arguments] = {
     "messaging.INSERT_OUTBOX": ("0" * 32, "confirm", "x-1", "{}", 10),
     "messaging.INSERT_REFUSAL": ("0" * 32, "ConfirmStock", "x-1", "X"),
     "orders.CLAIM_REQUEST": (1, "new", HASH),
-    "orders.INSERT_ORDER": (NO, 1, "1.00", "1.00", None, HOLD, "2026-11-30", "2026-11-30"),
+    "orders.INSERT_ORDER": (
+        NO,
+        1,
+        "PENDING_PAYMENT",
+        "1.00",
+        "1.00",
+        None,
+        HOLD,
+        "2026-11-30",
+        "2026-11-30",
+    ),
     "orders.INSERT_ITEMS": (1, 1, "t", 1, "1.00", "1.00"),
     "orders.INSERT_EVENT": (1, "NONE", "RESERVING", "member:1", "PLACED", None),
     "payments.INSERT_NOTICE": dict.fromkeys(
@@ -156,38 +186,6 @@ def test_a_member_with_many_old_orders_is_listed_by_the_members_own_key(filled):
         plan = plan_of(filled, STATEMENTS[name], {**arguments, "member_id": 7})
         assert plan.keys == keys
         assert not plan.sorts
-
-
-# What the scheduled functions will ask, once a minute.
-TO_COME = {
-    "expired orders of one status": (
-        "SELECT id FROM oms_order WHERE status = 'PENDING_PAYMENT' AND expires_at <= NOW(3) "
-        "ORDER BY expires_at LIMIT 100",
-        {"oms_order": "ix_order_expiry"},
-    ),
-    "holds past their time": (
-        "SELECT id FROM ims_reservation WHERE state = 'RESERVED' AND expires_at <= NOW(3) "
-        "ORDER BY expires_at LIMIT 100",
-        {"ims_reservation": "ix_reservation_expiry"},
-    ),
-    "messages that are due": (
-        "SELECT id FROM outbox WHERE sent_at IS NULL AND next_at <= NOW(3) "
-        "ORDER BY next_at, id LIMIT 100 FOR UPDATE SKIP LOCKED",
-        {"outbox": "ix_outbox_due"},
-    ),
-    "the newest message of a group": (
-        "SELECT id FROM outbox WHERE queue = 'confirm' "
-        "AND group_key = '202611300000000000000200-1' ORDER BY id DESC LIMIT 1",
-        {"outbox": "ix_outbox_group"},
-    ),
-}
-
-
-@pytest.mark.parametrize("what", TO_COME)
-def test_the_schedules_find_what_is_due_without_a_scan_or_a_sort(filled, what):
-    sql, keys = TO_COME[what]
-    plan = plan_of(filled, sql)
-    assert (plan.scanned, plan.keys, plan.sorts) == ((), keys, False)
 
 
 def test_several_statuses_at_once_are_found_by_the_key_but_sorted(filled):

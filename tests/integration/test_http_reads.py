@@ -199,8 +199,9 @@ def test_a_request_that_was_not_seen_is_unknown_to_everyone_but_its_member(datab
 
 
 def test_a_sku_is_shown_with_what_is_available(database):
-    a_sku(database, 1001, stock=10, price="100000.00", hot=True)
+    a_sku(database, 1001, stock=10, price="100000.00")
     an_order({1001: 3})
+    database.execute("UPDATE ims_sku_stock SET hot = TRUE")
     answer = ask(get("/stock/1001"))
     assert answer.status == 200
     assert answer.document == {

@@ -2,7 +2,14 @@
 
 import pytest
 
-from functions import alipay_notify, confirm_stock, release_stock
+from functions import (
+    alipay_notify,
+    confirm_stock,
+    relay_outbox,
+    release_stock,
+    reserve_stock,
+    sweep_expired,
+)
 from infra.local import invariants
 from lockstep.alipay.notice import load_public_key
 from lockstep.orders.place import place
@@ -76,6 +83,28 @@ def test_a_release_of_what_was_never_held_leaves_tombstones(database):
     assert answer == {"batchItemFailures": []}
     assert database.count("ims_reservation", state="RELEASED") == 2
     assert database.count("message_refusal") == 0
+
+
+def test_a_hold_for_an_order_that_is_not_there_is_acknowledged_and_takes_nothing(database):
+    answer = reserve_stock.handler(sample("reserve_stock"), Context())
+    assert answer == {"batchItemFailures": []}
+    assert (database.count("ims_reservation"), database.count("message_refusal")) == (0, 0)
+
+
+def test_a_schedule_that_finds_nothing_to_do_says_so(database):
+    nothing_due = {"orders": 0, "holds": 0}
+    assert relay_outbox.handler(sample("relay_outbox"), Context()) == {
+        "sent": 0,
+        "failed": 0,
+        "left": 0,
+    }
+    assert sweep_expired.handler(sample("sweep_expired"), Context()) == {
+        "orders_closed": 0,
+        "holds_settled": 0,
+        "restaged": 0,
+        "failed": [],
+        "left": nothing_due,
+    }
 
 
 def test_a_body_that_cannot_be_read_fails_alone(database):

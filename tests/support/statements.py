@@ -14,7 +14,7 @@ def of_the_stores() -> dict[str, str]:
     found: dict[str, str] = {}
     for module in pkgutil.walk_packages(lockstep.__path__, "lockstep."):
         _, _, name = module.name.rpartition(".")
-        if name in ("store", "read_store"):
+        if name == "store" or name.endswith("_store"):
             part = module.name.split(".")[-2]
             for constant, text in vars(importlib.import_module(module.name)).items():
                 if constant.isupper() and not constant.startswith("_") and _is_statement(text):

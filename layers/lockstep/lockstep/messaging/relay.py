@@ -5,10 +5,11 @@ again. Two relays may run at once; the order inside a group is kept by one of th
 consumers do not rely on it (infra/decisions/0007).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import batched, groupby
+from itertools import batched
 from typing import Final
 
 from lockstep.db.transaction import Tx, in_transaction, read
@@ -18,8 +19,10 @@ from lockstep.messaging.store import Staged
 from lockstep.observability import count
 
 CLAIM_MAX: Final = 100
-# Longer than a batch takes to send; shorter than anybody would notice.
+# Longer than a claim takes to send. A message that fails again and again is tried every five
+# minutes: when its queue is well again, that is how late it comes.
 LEASE_SECONDS: Final = 60
+LEASE_SECONDS_MAX: Final = 300
 # What SQS takes in one call.
 _BATCH_MAX: Final = 10
 
@@ -35,13 +38,14 @@ class Relayed:
 
 def relay(has_time: Callable[[], bool]) -> Relayed:
     """Send until nothing is due or ``has_time`` says no. What fails is due again after its
-    lease."""
+    lease, and no later message of its group is sent before that."""
     sent = failed = 0
+    broken: set[tuple[str, str]] = set()
     while has_time():
         claimed = in_transaction(_claim)
         if not claimed:
             break
-        delivered = _send(claimed)
+        delivered = _send(claimed, broken)
         if delivered:
             in_transaction(partial(_mark, message_ids=delivered))
         sent += len(delivered)
@@ -54,27 +58,33 @@ def relay(has_time: Callable[[], bool]) -> Relayed:
 def _claim(tx: Tx) -> list[Staged]:
     due = store.lock_due(tx, CLAIM_MAX)
     if due:
-        store.lease(tx, [message.id for message in due], LEASE_SECONDS)
+        store.lease(tx, [message.id for message in due], LEASE_SECONDS, LEASE_SECONDS_MAX)
     return due
 
 
-def _send(claimed: Iterable[Staged]) -> list[str]:
-    """The ids of the messages that SQS took."""
+def _send(claimed: Iterable[Staged], broken: set[tuple[str, str]]) -> list[str]:
+    """The ids of the messages that SQS took. Groups of which one failed become ``broken``, and
+    their later messages stay behind: they must not overtake it."""
     delivered: list[str] = []
-    by_queue = sorted(claimed, key=lambda message: (message.queue, message.id))
-    for queue, messages in groupby(by_queue, key=lambda message: message.queue):
-        broken_groups: set[str] = set()
-        for batch in batched(messages, _BATCH_MAX, strict=False):
-            entries = [m for m in batch if m.group_key not in broken_groups]
-            taken = send_batch(queue, entries)
+    for queue, messages in _turns(claimed):
+        whole = [message for message in messages if (queue, message.group_key) not in broken]
+        for batch in batched(whole, _BATCH_MAX, strict=False):
+            taken = send_batch(queue, batch)
             delivered += taken
-            broken_groups |= _groups_not_in(taken, entries)
+            broken |= {(queue, m.group_key) for m in batch if m.message_id not in taken}
     return delivered
 
 
-def _groups_not_in(taken: Sequence[str], entries: Iterable[Staged]) -> set[str]:
-    """Groups of which an entry failed: their later messages must not overtake it."""
-    return {message.group_key for message in entries if message.message_id not in taken}
+def _turns(claimed: Iterable[Staged]) -> list[tuple[str, list[Staged]]]:
+    """By queue, the first message of each group, then the second of each, and so on: SQS may
+    refuse any entry of a call, so a call must not hold two of one group."""
+    turns: defaultdict[tuple[int, str], list[Staged]] = defaultdict(list)
+    before: Counter[tuple[str, str]] = Counter()
+    for message in sorted(claimed, key=lambda message: message.id):
+        group = message.queue, message.group_key
+        turns[before[group], message.queue].append(message)
+        before[group] += 1
+    return [(queue, turns[turn, queue]) for turn, queue in sorted(turns)]
 
 
 def _mark(tx: Tx, message_ids: Iterable[str]) -> None:

@@ -33,7 +33,7 @@ def insert_outbox(tx: Tx, message_id: str, queue: str, group_key: str, payload: 
 
 
 # Ordered by the index, so that the oldest due go first; a row that another relay holds is its own.
-READ_DUE: Final = """
+LOCK_DUE: Final = """
 SELECT id, message_id, queue, group_key, payload
 FROM outbox
 WHERE sent_at IS NULL
@@ -46,22 +46,22 @@ FOR UPDATE SKIP LOCKED
 
 def lock_due(tx: Tx, limit: int) -> list[Staged]:
     """Unsent messages whose time has come, oldest first, each for one relay."""
-    rows = tx.all(READ_DUE, (limit,))
+    rows = tx.all(LOCK_DUE, (limit,))
     return [Staged(**{**row, "payload": json.dumps(row["payload"])}) for row in rows]
 
 
 LEASE: Final = """
 UPDATE outbox
-SET next_at = TIMESTAMPADD(SECOND, %s, NOW(3)),
+SET next_at = TIMESTAMPADD(SECOND, LEAST(%(seconds)s << LEAST(attempts, 9), %(most)s), NOW(3)),
     attempts = attempts + 1
-WHERE id IN %s
-  AND sent_at IS NULL
+WHERE id IN %(ids)s
 """
 
 
-def lease(tx: Tx, ids: Sequence[int], seconds: int) -> int:
-    """Keep these rows from other relays for so long; should this one die, they are due again."""
-    return tx.execute(LEASE, (seconds, tuple(ids)))
+def lease(tx: Tx, ids: Sequence[int], seconds: int, most: int) -> None:
+    """Keep these rows, which the caller has locked, from other relays: for ``seconds``, and twice
+    as long with each claim, up to ``most``. What is not sent by then is due again."""
+    tx.execute(LEASE, {"seconds": seconds, "most": most, "ids": tuple(ids)})
 
 
 COUNT_DUE: Final = """
@@ -92,9 +92,11 @@ def read_staged(reader: Reader, queue: str, group_key: str) -> tuple[int, int | 
     return (0, None) if row is None else (row["times"], row["newest_seconds"])
 
 
+# The first try may have been its own handler's, which claims nothing.
 MARK_SENT: Final = """
 UPDATE outbox
-SET sent_at = NOW(3)
+SET sent_at = NOW(3),
+    attempts = GREATEST(attempts, 1)
 WHERE message_id = %s
   AND sent_at IS NULL
 """

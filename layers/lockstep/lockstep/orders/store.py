@@ -12,13 +12,7 @@ from typing import Final
 
 from lockstep.db.connection import Row
 from lockstep.db.transaction import Tx
-from lockstep.orders.model import (
-    CloseReason,
-    LockedOrder,
-    OrderLine,
-    OrderStatus,
-    TradedOrder,
-)
+from lockstep.orders.model import CloseReason, LockedOrder, OrderLine, OrderStatus, TradedOrder
 
 # --- writing an order ----------------------------------------------------------------------------
 

@@ -102,7 +102,8 @@ def read_overdue_holds(reader: Reader, after: Mark) -> list[OpenHold]:
     return _holds(reader, READ_OVERDUE_HOLDS, after)
 
 
-# The order is decided, its hold is not, and nothing was said to the queue for a minute.
+# The order is decided, its hold is not, and nothing was said to its queue for a minute. Of
+# both queues at once, IN ('confirm', 'release'), the optimizer would read the whole outbox.
 READ_UNSETTLED_HOLDS: Final = """
 SELECT r.id, r.reservation_id, r.order_id, r.expires_at AS at, o.status,
        r.reservation_id <=> o.reservation_id AS is_named
@@ -116,7 +117,8 @@ WHERE r.state = 'RESERVED'
   AND NOT EXISTS (
       SELECT 1
       FROM outbox AS b
-      WHERE b.queue IN ('confirm', 'release')
+      WHERE b.queue = IF(o.status = 'CLOSED' OR NOT r.reservation_id <=> o.reservation_id,
+                         'release', 'confirm')
         AND b.group_key = r.reservation_id
         AND b.created_at > TIMESTAMPADD(SECOND, -60, NOW(3)))
 ORDER BY r.expires_at, r.id
