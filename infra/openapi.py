@@ -28,7 +28,13 @@ _RETRY_AFTER: Final = {
         "schema": {"type": "string", "pattern": "^[1-9][0-9]*$"},
     }
 }
-
+_MAY_RETRY_AFTER: Final = {
+    "Retry-After": {
+        **_RETRY_AFTER["Retry-After"],
+        "description": "Seconds after which to look again, while the order is RESERVING.",
+        "required": False,
+    }
+}
 
 # Alipay's own call: no token, and exactly one of two words as the answer.
 _NOTIFY: Final = {
@@ -104,6 +110,8 @@ def _describe(operation: Operation) -> Json:
         }
     for status in operation.waits | ({503} & responses.keys()):
         responses[status]["headers"] = _RETRY_AFTER
+    for status in operation.may_wait:
+        responses[status]["headers"] = _MAY_RETRY_AFTER
     described["responses"] = {str(status): responses[status] for status in sorted(responses)}
     return described
 

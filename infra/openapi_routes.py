@@ -60,6 +60,7 @@ class Operation:
     parameters: Sequence[Json] = ()
     body: type[BaseModel] | None = None
     waits: frozenset[int] = frozenset()
+    may_wait: frozenset[int] = frozenset()
 
 
 OPERATIONS: Final = (
@@ -88,7 +89,8 @@ OPERATIONS: Final = (
         ),
         (_parameter("Idempotency-Key", "header", _KEY_SCHEMA, "Chosen by the caller."),),
         PlaceOrderBody,
-        frozenset({202}),
+        waits=frozenset({202}),
+        may_wait=frozenset({200, 201}),
     ),
     Operation(
         "get",

@@ -10,7 +10,7 @@ from typing import Final
 
 from lockstep.db import connection
 from lockstep.orders import place as place_module
-from lockstep.orders import request_store
+from lockstep.orders import request_store, store
 from lockstep.orders.model import (
     InFlight,
     KeyReused,

@@ -40,10 +40,12 @@ def undocumented(answer: Answer, responses: Any) -> list[str]:
     content = response["content"].get(answer.content_type)
     if content is None:
         return [f"content type {answer.content_type}"]
-    wanted = {name.lower() for name in response.get("headers", {})} | {"content-type"}
-    extra = answer.headers.keys() ^ wanted
+    headers = response.get("headers", {})
+    known = {name.lower() for name in headers} | {"content-type"}
+    wanted = {name.lower() for name in headers if headers[name]["required"]} | {"content-type"}
+    wrong = (answer.headers.keys() - known) | (wanted - answer.headers.keys())
     return [
-        *(f"header {name}" for name in sorted(extra)),
+        *(f"header {name}" for name in sorted(wrong)),
         *schema.faults(answer.document, content["schema"], SCHEMAS),
     ]
 

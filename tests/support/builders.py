@@ -12,8 +12,9 @@ from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Held, Refused, Released, Short
 from lockstep.inventory.release import release
 from lockstep.inventory.reserve import reserve
-from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
-from lockstep.orders.model import Order, Placed, PlaceOrder
+from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.orders.hold import hold
+from lockstep.orders.model import HoldOutcome, Order, Placed, PlaceOrder
 from lockstep.orders.place import place
 from tests.support.database import Database
 
@@ -63,7 +64,8 @@ def place_command(
 def an_order(
     lines: dict[int, int] | None = None, *, member_id: int = 42, key: str | None = None
 ) -> Order:
-    """A placed order, PENDING_PAYMENT with its stock held. Its SKUs must be there."""
+    """A placed order, PENDING_PAYMENT with its stock held, or RESERVING if a SKU is hot. Its SKUs
+    must be there."""
     outcome = place(place_command(lines, member_id=member_id, key=key))
     assert isinstance(outcome, Placed), outcome
     return outcome.order
@@ -84,7 +86,10 @@ def deliver_outbox(database: Database) -> int:
     return len(unsent)
 
 
-def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused:
+def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused | HoldOutcome:
+    if queue == "reserve":
+        to_reserve = ReserveStock.model_validate_json(payload)
+        return hold(to_reserve.order_id, to_reserve.reservation_id)
     if queue == "confirm":
         to_confirm = ConfirmStock.model_validate_json(payload)
         return confirm(to_confirm.reservation_id, to_confirm.order_id)
@@ -93,8 +98,9 @@ def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused:
 
 
 def assert_at_rest(database: Database) -> None:
-    """Deliver what is staged; then every invariant holds."""
-    deliver_outbox(database)
+    """Deliver what is staged, and what comes of that; then every invariant holds."""
+    while deliver_outbox(database):
+        pass
     assert invariants.broken(database.rows) == {}
 
 
