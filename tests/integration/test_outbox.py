@@ -1,12 +1,6 @@
 """The outbox: staged with the change, sent after its commit, kept where the send fails."""
 
 import json
-from typing import TYPE_CHECKING
-
-import boto3
-import pytest
-from moto import mock_aws
-
 from lockstep.db import connection
 from lockstep.db.transaction import RollBack, in_transaction
 from lockstep.inventory.model import Refusal, Refused
@@ -19,42 +13,10 @@ from tests.support.builders import a_sku, an_order
 from tests.support.dying import count_round_trips, die_at
 from tests.support.flows import a_notice
 from tests.support.holds import reserve_alone
-
-if TYPE_CHECKING:
-    from types_boto3_sqs import SQSClient
-    from types_boto3_sqs.type_defs import MessageTypeDef
+from tests.support.queues import GONE, drain, receive
 
 HOLD = "202611300100000000420001-1"
 COMMAND = ReleaseStock(reservation_id=HOLD, order_id=1, correlation_id="c-1")
-
-
-@pytest.fixture
-def sqs(database, monkeypatch):
-    """FIFO queues of an account that exists only here; the product's client finds them."""
-    for name, value in {
-        "AWS_DEFAULT_REGION": "eu-west-1",
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-    }.items():
-        monkeypatch.setenv(name, value)
-    outbox._sqs.cache_clear()
-    with mock_aws():
-        client = boto3.client("sqs")
-        for queue in ("release", "confirm"):
-            url = client.create_queue(QueueName=f"{queue}.fifo", Attributes={"FifoQueue": "true"})[
-                "QueueUrl"
-            ]
-            monkeypatch.setenv(f"{queue.upper()}_QUEUE_URL", url)
-        yield client
-    outbox._sqs.cache_clear()
-
-
-def receive(sqs: "SQSClient", queue: str = "release") -> "list[MessageTypeDef]":
-    url = sqs.get_queue_url(QueueName=f"{queue}.fifo")["QueueUrl"]
-    answer = sqs.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
-    )
-    return answer.get("Messages", [])
 
 
 def stage(command: Command = COMMAND) -> None:
@@ -98,9 +60,7 @@ def test_without_a_queue_of_its_own_a_process_leaves_the_row_to_the_relay(databa
 
 
 def test_a_send_that_fails_leaves_the_row_and_never_raises(database, sqs, monkeypatch):
-    monkeypatch.setenv(
-        "RELEASE_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/gone.fifo"
-    )
+    monkeypatch.setenv("RELEASE_QUEUE_URL", GONE)
     stage()
     assert database.one("SELECT sent_at, attempts FROM outbox") == {"sent_at": None, "attempts": 0}
 
@@ -118,9 +78,7 @@ def test_a_mark_that_fails_after_the_send_leaves_the_row_and_never_raises(
 
 
 def test_one_failed_send_does_not_keep_the_next_from_being_sent(database, sqs, monkeypatch):
-    monkeypatch.setenv(
-        "RELEASE_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/123456789012/gone.fifo"
-    )
+    monkeypatch.setenv("RELEASE_QUEUE_URL", GONE)
 
     def work(tx):
         outbox.stage(tx, COMMAND)
@@ -162,15 +120,8 @@ def test_two_commands_never_share_an_id_and_one_row_keeps_its_own(database, sqs)
     stage()
     ids = [row["message_id"] for row in database.rows("SELECT message_id FROM outbox")]
     assert len(set(ids)) == 2
-    messages = []
-    while received := receive(sqs):
-        for message in received:
-            messages.append(message["Attributes"]["MessageDeduplicationId"])
-            sqs.delete_message(
-                QueueUrl=sqs.get_queue_url(QueueName="release.fifo")["QueueUrl"],
-                ReceiptHandle=message["ReceiptHandle"],
-            )
-    assert sorted(messages) == sorted(ids)
+    arrived = [message["Attributes"]["MessageDeduplicationId"] for message in drain(sqs)]
+    assert sorted(arrived) == sorted(ids)
 
 
 def test_a_mark_is_made_once(database, sqs):

@@ -32,10 +32,11 @@ def insert_outbox(tx: Tx, message_id: str, queue: str, group_key: str, payload: 
     tx.insert(INSERT_OUTBOX, (message_id, queue, group_key, payload, RELAY_AFTER_SECONDS))
 
 
-# Ordered by the index, so that the oldest due go first; a row that another relay holds is its own.
+# In the order of the index, so that the oldest go first and only what is claimed is locked: a sort
+# would lock all that is due. A row that another relay holds is its own.
 LOCK_DUE: Final = """
 SELECT id, message_id, queue, group_key, payload
-FROM outbox
+FROM outbox FORCE INDEX (ix_outbox_due)
 WHERE sent_at IS NULL
   AND next_at <= NOW(3)
 ORDER BY next_at, id
