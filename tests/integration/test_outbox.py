@@ -1,6 +1,7 @@
 """The outbox: staged with the change, sent after its commit, kept where the send fails."""
 
 import json
+
 from lockstep.db import connection
 from lockstep.db.transaction import RollBack, in_transaction
 from lockstep.inventory.model import Refusal, Refused
