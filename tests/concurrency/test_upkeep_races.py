@@ -1,0 +1,251 @@
+"""Goal: sweeps, turns, payments and cancels that meet at one order decide it once.
+
+Method: two or more threads, each with a connection of its own, meet at a barrier before every
+order; nothing sleeps. What each came to, the rows and the counters must tell one story.
+"""
+
+from typing import Final
+
+import pytest
+
+from lockstep.db.errors import Contended
+from lockstep.inventory import store as inventory
+from lockstep.orders.close import cancel, expire
+from lockstep.orders.hold import hold
+from lockstep.orders.model import (
+    CancelOutcome,
+    Closed,
+    Held,
+    HoldOutcome,
+    NotWaiting,
+    Order,
+    OrderStatus,
+    Placed,
+    SoldOut,
+)
+from lockstep.orders.place import place
+from lockstep.payments.accept import accept
+from lockstep.payments.model import Result
+from lockstep.upkeep import store
+from lockstep.upkeep.sweep import Swept, sweep
+from tests.support.builders import (
+    a_sku,
+    a_trade_notice,
+    an_order,
+    assert_at_rest,
+    deliver_outbox,
+    place_command,
+)
+from tests.support.database import Database
+from tests.support.threads import Deadlocks, Meeting, at_once, crowd, in_rounds
+
+ORDERS: Final = 300
+OVERDUE: Final = "UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND"
+HOLDS_OVERDUE: Final = "UPDATE ims_reservation SET expires_at = NOW(3) - INTERVAL 1 SECOND"
+
+
+def some_orders(database: Database, how_many: int, *, hot: bool = False) -> list[Order]:
+    a_sku(database, stock=how_many, hot=hot)
+    return crowd(4, range(1, how_many + 1), lambda member: an_order(member_id=member))
+
+
+def pay(order: Order) -> Result:
+    return accept(a_trade_notice(order))
+
+
+def end(order: Order) -> bool:
+    return expire(order.id)
+
+
+def turn(order: Order) -> HoldOutcome:
+    return hold(order.id, f"{order.order_no}-1")
+
+
+def give_up(order: Order) -> CancelOutcome:
+    return cancel(order.member_id, order.order_no)
+
+
+def sweep_all() -> Swept:
+    return sweep(lambda: True)
+
+
+def test_an_expiry_and_a_payment_at_once_exclude_each_other(database):
+    orders = some_orders(database, ORDERS)
+    database.execute(OVERDUE)
+    paid = 0
+    for outcomes in in_rounds(orders, pay, end):
+        if outcomes == [Result.APPLIED, False]:
+            paid += 1
+        else:
+            assert outcomes == [Result.REFUND_PENDING, True]
+    assert database.count("oms_order", status="PAID") == paid
+    assert database.count("oms_order", close_reason="EXPIRED") == ORDERS - paid
+    assert_at_rest(database)
+    assert database.stock(1001) == (ORDERS - paid, 0)
+
+
+def test_an_expiry_and_a_cancel_at_once_close_an_order_once(database):
+    orders = some_orders(database, ORDERS)
+    database.execute(OVERDUE)
+    for order, outcomes in zip(orders, in_rounds(orders, give_up, end), strict=True):
+        assert outcomes in (
+            [Closed(order.id, repeated=True), True],
+            [Closed(order.id, repeated=False), False],
+        )
+    assert database.count("outbox", queue="release") == ORDERS
+    assert database.count("oms_order_event", to_status="CLOSED") == ORDERS
+    assert_at_rest(database)
+    assert database.stock(1001) == (ORDERS, 0)
+
+
+def test_two_sweeps_at_once_share_the_work_and_do_nothing_twice(database, monkeypatch):
+    """Both have the same page before either acts."""
+    some_orders(database, 150)
+    database.execute(OVERDUE)
+    database.execute(HOLDS_OVERDUE)
+    read = Meeting().after(store.read_expired_orders)
+    monkeypatch.setattr(store, "read_expired_orders", read)
+    one, two = at_once(sweep_all, sweep_all)
+    assert one.orders_closed + two.orders_closed == 150
+    assert one.holds_settled + two.holds_settled == 150
+    assert (one.failed, two.failed) == ([], [])
+    assert database.count("outbox", queue="release") == 150
+    assert_at_rest(database)
+    assert database.stock(1001) == (150, 0)
+
+
+def test_two_sweeps_at_once_say_a_lost_command_again_once(database, monkeypatch):
+    orders = some_orders(database, 50)
+    for order in orders:
+        pay(order)
+    database.execute("UPDATE outbox SET sent_at = NOW(3), created_at = NOW(3) - INTERVAL 2 MINUTE")
+    read = Meeting().after(store.read_unsettled_holds)
+    monkeypatch.setattr(store, "read_unsettled_holds", read)
+    one, two = at_once(sweep_all, sweep_all)
+    assert one.restaged + two.restaged == 50
+    assert (one.failed, two.failed) == ([], [])
+    assert database.count("outbox") == 100
+    assert_at_rest(database)
+
+
+def test_a_sweep_and_the_workers_settle_a_hold_once(database):
+    orders = some_orders(database, 100)
+    for order in orders[:50]:
+        pay(order)
+    for order in orders[50:]:
+        give_up(order)
+    database.execute(HOLDS_OVERDUE)
+    failed, _ = at_once(lambda: sweep_all().failed, lambda: deliver_outbox(database))
+    assert failed == []
+    assert_at_rest(database)
+    assert database.stock(1001) == (50, 0)
+
+
+def test_two_workers_with_one_command_hold_once(database):
+    orders = some_orders(database, ORDERS, hot=True)
+    for outcomes in in_rounds(orders, turn, turn):
+        assert sorted(outcomes, key=str) == [Held(), NotWaiting()]
+    assert database.stock(1001) == (ORDERS, ORDERS)
+    assert_at_rest(database)
+
+
+def test_a_turn_and_a_cancel_at_once_end_closed_with_nothing_held(database):
+    orders = some_orders(database, ORDERS, hot=True)
+    for order, (turned, cancelled) in zip(orders, in_rounds(orders, turn, give_up), strict=True):
+        assert cancelled == Closed(order.id, repeated=False)
+        assert turned in (Held(), NotWaiting())
+    assert_at_rest(database)
+    assert database.stock(1001) == (ORDERS, 0)
+
+
+def test_a_turn_and_the_end_of_its_waiting_at_once_exclude_each_other(database):
+    orders = some_orders(database, ORDERS, hot=True)
+    database.execute("UPDATE oms_order SET created_at = NOW(3) - INTERVAL 5 MINUTE")
+    for outcomes in in_rounds(orders, turn, end):
+        assert outcomes in ([Held(), False], [NotWaiting(), True])
+    assert_at_rest(database)
+    held = database.count("oms_order", status="PENDING_PAYMENT")
+    assert database.stock(1001) == (ORDERS, held)
+
+
+def test_money_that_meets_the_turn_pays_a_held_order_or_goes_back(database):
+    orders = some_orders(database, ORDERS, hot=True)
+    for outcomes in in_rounds(orders, turn, pay):
+        assert outcomes in ([Held(), Result.APPLIED], [Held(), Result.REFUND_PENDING])
+    late = database.count("oms_order_payment", reason="NOT_PAYABLE")
+    assert database.count("oms_order", status="PAID") == ORDERS - late
+    assert_at_rest(database)
+
+
+def test_fifty_buyers_of_twenty_hot_ones_come_to_twenty_holds(database):
+    a_sku(database, stock=20, hot=True)
+    orders = crowd(8, range(1, 51), lambda member: an_order(member_id=member))
+    outcomes = crowd(8, [order for order in orders for _ in range(2)], turn)
+    assert outcomes.count(Held()) == 20
+    assert outcomes.count(SoldOut()) == 30
+    assert outcomes.count(NotWaiting()) == 50
+    assert database.stock(1001) == (20, 20)
+    assert_at_rest(database)
+
+
+def test_hot_and_ordinary_lines_in_one_storm_never_oversell_and_never_deadlock(
+    database, monkeypatch
+):
+    """Some orders wait for both SKUs, some take the ordinary one at once, in opposite orders."""
+    a_sku(database, 1001, stock=60)
+    a_sku(database, 2001, stock=60, hot=True)
+    deadlocks = Deadlocks(monkeypatch)
+    baskets = ({1001: 1}, {2001: 1}, {1001: 1, 2001: 1})
+
+    def buy(member: int) -> object:
+        outcome = place(place_command(baskets[member % 3], member_id=member))
+        waits = isinstance(outcome, Placed) and outcome.order.status is OrderStatus.RESERVING
+        return turn(outcome.order) if waits and isinstance(outcome, Placed) else outcome
+
+    crowd(12, range(1, 241), buy)
+    assert deadlocks.seen == 0
+    assert database.stock(1001) == (60, 60)
+    assert database.stock(2001) == (60, 60)
+    assert database.count("oms_order", status="RESERVING") == 0
+    assert_at_rest(database)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_turn_that_meets_a_deadlock_is_taken_again_as_a_whole(database, monkeypatch, times):
+    [order] = some_orders(database, 1, hot=True)
+    hold_stock, left = inventory.hold_stock, iter([True] * times)
+
+    def deadlock_first(*arguments):
+        if next(left, False):
+            raise Contended("(1213, 'Deadlock found')")
+        return hold_stock(*arguments)
+
+    monkeypatch.setattr(inventory, "hold_stock", deadlock_first)
+    assert turn(order) == Held()
+    assert database.count("ims_reservation") == 1
+    assert database.count("oms_order_event", to_status="PENDING_PAYMENT") == 1
+    assert database.stock(1001) == (1, 1)
+    assert_at_rest(database)
+
+
+def test_a_paid_order_meets_every_sweep_and_keeps_its_stock(database):
+    """A payment, an expiry and two sweeps, when everything is overdue."""
+    orders = some_orders(database, 100)
+    database.execute(OVERDUE)
+    database.execute(HOLDS_OVERDUE)
+    tens = [orders[first : first + 10] for first in range(0, 100, 10)]
+    results = in_rounds(
+        tens,
+        lambda ten: [pay(order) for order in ten].count(Result.APPLIED),
+        lambda _: len(sweep_all().failed),
+        lambda _: len(sweep_all().failed),
+    )
+    applied = sum(paid for paid, _, _ in results)
+    assert [failed for _, *failed in results] == [[0, 0]] * 10
+    assert database.count("oms_order", status="PAID") == applied
+    assert (
+        database.count("oms_order", status="PAID") + database.count("oms_order", status="CLOSED")
+        == 100
+    )
+    assert_at_rest(database)
+    assert database.stock(1001) == (100 - applied, 0)
