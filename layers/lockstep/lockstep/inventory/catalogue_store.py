@@ -111,15 +111,16 @@ def insert_skus(tx: Tx, new: Sequence[Change]) -> None:
     tx.insert_many(INSERT_SKUS, [_columns(change) for change in new])
 
 
+# Row by row in the order of the list: a scan of the SKUs would lock those that stay as they are.
 CHANGE_SKUS: Final = """
-UPDATE ims_sku_stock AS s
-JOIN JSON_TABLE(%s, '$[*]' COLUMNS (
+UPDATE JSON_TABLE(%s, '$[*]' COLUMNS (
     sku_id  BIGINT         PATH '$[0]',
     title   VARCHAR(200)   PATH '$[1]',
     price   DECIMAL(18, 2) PATH '$[2]',
     delta   INT            PATH '$[3]',
     hot     BOOLEAN        PATH '$[4]',
-    on_sale BOOLEAN        PATH '$[5]')) AS w ON w.sku_id = s.sku_id
+    on_sale BOOLEAN        PATH '$[5]')) AS w
+STRAIGHT_JOIN ims_sku_stock AS s FORCE INDEX (PRIMARY) ON s.sku_id = w.sku_id
 SET s.title = w.title,
     s.price = w.price,
     s.stock = s.stock + w.delta,
