@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down check test token lock lock-check schema generate build clean ready setup style types template
+.PHONY: demo up down token catalogue purge check test lock lock-check schema generate build clean ready setup style types template
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -25,6 +25,13 @@ down: ready ## stop what up started; the data stays
 
 token: ready ## make -s token member=42, or operator=alice
 	@$(PY) -m infra.local.tokens $(if $(member),--member "$(member)") $(if $(operator),--operator "$(operator)")
+
+catalogue: ready ## make catalogue file=skus.csv: load SKUs, prices and stock, all of the file or nothing
+	@$(PY) -m infra.catalogue $(if $(file),"$(file)") $(if $(actor),--actor "$(actor)") $(if $(load),--load "$(load)")
+
+RETENTION := queue_days dead_letter_days outbox_days notice_days refusal_days seconds
+purge: ready ## delete what is old and needed by nobody; make purge outbox_days=60 keeps messages longer
+	@$(PY) -m infra.purge $(foreach name,$(RETENTION),$(if $($(name)),--$(name) "$($(name))"))
 
 # ---- check it -------------------------------------------------------------------------------------
 
