@@ -134,6 +134,9 @@ INVARIANTS: Final = (
         LEFT JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id
         WHERE NOT r.state <=> CASE
             WHEN o.status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING') THEN 'RESERVED'
+            -- One that closed while it waited for its turn: nothing was held. Of its release
+            -- nothing need be left, since no turn comes after a close.
+            WHEN o.status = 'CLOSED' AND o.expires_at IS NULL AND r.id IS NULL THEN NULL
             WHEN o.status = 'CLOSED' THEN 'RELEASED'
             WHEN o.status = 'RESERVING' THEN r.state
             ELSE 'CONFIRMED'
