@@ -53,7 +53,7 @@ def _tell_round_trips(shop: Shop, schema: str) -> None:
 
 
 def _check_invariants(shop: Shop) -> None:
-    broken = invariants.broken(shop.rows)
+    broken = shop.broken_invariants()
     for invariant in invariants.INVARIANTS:
         rows = broken.get(invariant.name, [])
         print(f"   {'holds' if not rows else 'BROKEN'}   {invariant.name}")

@@ -32,7 +32,7 @@ MARKS = {
     "a first payment notice": "INSERT INTO oms_order_payment",
     "a confirmed hold": "SET state = 'CONFIRMED'",
     "a released hold": "SET state = 'RELEASED'",
-    "a cancelled order": "SET prev_status = status,\n    status = 'CLOSED'",
+    "a cancelled order": "close_reason = 'CANCELLED'",
 }
 
 

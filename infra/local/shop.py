@@ -3,6 +3,7 @@
 For the demo and for the tests that run on the deployed template.
 """
 
+import contextlib
 import json
 import secrets
 import time
@@ -17,15 +18,15 @@ from typing import Any
 
 import pymysql
 
-from infra.local import alipay_sign, tokens
+from infra.local import alipay_sign, cloud, invariants, tokens
 
 TIMEOUT_SECONDS = 30
 # A queue's way through the local cloud takes a second or two.
 PATIENCE_SECONDS = 30
 
 INSERT_SKU = """
-    INSERT INTO ims_sku_stock (sku_id, title, price, stock)
-    SELECT GREATEST(COALESCE(MAX(sku_id), 0), 900000) + 1, %s, %s, %s
+    INSERT INTO ims_sku_stock (sku_id, title, price, stock, hot)
+    SELECT GREATEST(COALESCE(MAX(sku_id), 0), 900000) + 1, %s, %s, %s, %s
     FROM ims_sku_stock
 """
 INSERT_INITIAL = """
@@ -116,6 +117,21 @@ class Shop:
         body = alipay_sign.form_body(notice, key)
         return self._send("POST", "/alipay/notify", headers, body)[2]
 
+    # --- the schedules ---------------------------------------------------------------------------
+
+    def invoke(self, function: str) -> Any:
+        """Call a function as its schedule does, now; what it returns."""
+        lambdas = cloud.session().client("lambda", endpoint_url=self.stack["aws_endpoint_url"])
+        reply = lambdas.invoke(FunctionName=self.stack["functions"][function], Payload=b"{}")
+        return json.loads(reply["Payload"].read())
+
+    def end_time_of(self, order_no: str) -> None:
+        """Let an unpaid order's time be over."""
+        self.rows(
+            "UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND WHERE order_no = %s",
+            (order_no,),
+        )
+
     # --- the tables ------------------------------------------------------------------------------
 
     def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[dict[str, Any]]:
@@ -123,10 +139,10 @@ class Shop:
             cursor.execute(sql, arguments or None)
             return list(cursor.fetchall())
 
-    def new_sku(self, title: str, price: str, stock: int) -> int:
+    def new_sku(self, title: str, price: str, stock: int, *, hot: bool = False) -> int:
         """A SKU that nobody has ordered from; its id."""
         with self.session.cursor() as cursor:
-            cursor.execute(INSERT_SKU, (title, Decimal(price), stock))
+            cursor.execute(INSERT_SKU, (title, Decimal(price), stock, hot))
             cursor.execute("SELECT MAX(sku_id) AS sku_id FROM ims_sku_stock")
             [row] = cursor.fetchall()
             cursor.execute(INSERT_INITIAL, (row["sku_id"], stock, f"shop:{row['sku_id']}"))
@@ -160,6 +176,26 @@ class Shop:
         """Wait until the queue has done its work; the seconds that took."""
         return wait_until(lambda: self.hold(order_no) == state, f"{order_no} {state}")
 
+    def status(self, order_no: str) -> str:
+        [row] = self.rows("SELECT status FROM oms_order WHERE order_no = %s", (order_no,))
+        return str(row["status"])
+
+    def wait_for_status(self, order_no: str, status: str, seconds: float = 30) -> float:
+        """Wait until the order is there; the seconds that took."""
+        return wait_until(
+            lambda: self.status(order_no) == status, f"{order_no} {status}", seconds=seconds
+        )
+
+    def wait_for_decision(self, order_no: str) -> float:
+        """Wait until an order in line had its turn; the seconds that took."""
+        return wait_until(lambda: self.status(order_no) != "RESERVING", f"{order_no}'s turn")
+
+    def broken_invariants(self) -> dict[str, list[Mapping[str, Any]]]:
+        """What does not hold though the queues were given time: the schedules are never at rest."""
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda: not invariants.broken(self.rows), "the invariants")
+        return invariants.broken(self.rows)
+
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], data: bytes | None
     ) -> tuple[int, Mapping[str, str], str]:
@@ -175,11 +211,11 @@ class Shop:
             return reply.status, lower, reply.read().decode()
 
 
-def wait_until(is_so: Callable[[], bool], what: str) -> float:
+def wait_until(is_so: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS) -> float:
     """Look until ``is_so``; the seconds that took. Raises TimeoutError naming ``what``."""
     began = time.monotonic()
     while not is_so():
-        if time.monotonic() - began > PATIENCE_SECONDS:
-            raise TimeoutError(f"waited {PATIENCE_SECONDS} s in vain for {what}")
+        if time.monotonic() - began > seconds:
+            raise TimeoutError(f"waited {seconds:.0f} s in vain for {what}")
         time.sleep(0.05)
     return time.monotonic() - began

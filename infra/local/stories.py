@@ -110,6 +110,34 @@ def pay_a_wrong_amount(shop: Shop) -> None:
     _tell_stock(shop, sku_id, expect=(5, 1))
 
 
+def wait_in_line(shop: Shop) -> None:
+    """A hot lamp: two are left, Mei and Lin each want both, and nobody waits on a row lock"""
+    sku_id = shop.new_sku("Dragon lamp", "66.00", 2, hot=True)
+    orders = [ordered(shop, member, sku_id, 2) for member in (MEI, LIN)]
+    _tell(f"201 for each, Retry-After 1: both orders are {orders[0]['status']}")
+    for order in orders:
+        shop.wait_for_decision(order["order_no"])
+    states = sorted(shop.status(order["order_no"]) for order in orders)
+    _expect(states, ["CLOSED", "PENDING_PAYMENT"], "what reserve.fifo came to")
+    _tell("reserve.fifo gave one of them her time to pay; the other is CLOSED, OUT_OF_STOCK")
+    _tell_stock(shop, sku_id, expect=(2, 2))
+
+
+def let_it_expire(shop: Shop) -> None:
+    """Lin never pays; her half hour goes by (her order is aged by SQL)"""
+    sku_id = shop.new_sku("Ink stone", "35.00", 5)
+    order = ordered(shop, LIN, sku_id)
+    _tell_stock(shop, sku_id, expect=(5, 1))
+    shop.end_time_of(order["order_no"])
+    swept = shop.invoke("sweep_expired")
+    _expect(swept.get("failed"), [], "what sweep_expired could not settle")
+    _tell(f"sweep_expired closed {swept['orders_closed']}, and reports what failed: nothing")
+    shop.wait_for_status(order["order_no"], "CLOSED")
+    seconds = shop.wait_for_hold(order["order_no"], "RELEASED")
+    _tell(f"the order is CLOSED, EXPIRED; release.fifo gave its stock back {seconds:.1f} s later")
+    _tell_stock(shop, sku_id, expect=(5, 0))
+
+
 ALL: Final[tuple[Callable[[Shop], None], ...]] = (
     pay_an_order,
     ask_again,
@@ -119,6 +147,8 @@ ALL: Final[tuple[Callable[[Shop], None], ...]] = (
     pay_too_late,
     pay_twice,
     pay_a_wrong_amount,
+    wait_in_line,
+    let_it_expire,
 )
 
 

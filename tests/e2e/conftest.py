@@ -2,16 +2,24 @@
 
 import pytest
 
-from infra.local import stack
+from infra.local import cloud, stack
 from infra.local.paths import TEST_HOME
 from infra.local.shop import Shop
+
+# A poison message is dead after some seconds, not minutes.
+SHORT = {"VisibilityTimeout": "5", "ReceiveCountMax": "3"}
 
 
 @pytest.fixture(scope="session")
 def deployed():
     """What stack.json says of it."""
-    yield stack.up(TEST_HOME, {}, durable=False)
+    yield stack.up(TEST_HOME, SHORT, durable=False)
     stack.down(TEST_HOME)
+
+
+@pytest.fixture
+def sqs(deployed):
+    return cloud.session().client("sqs", endpoint_url=deployed["aws_endpoint_url"])
 
 
 @pytest.fixture(scope="session")

@@ -3,22 +3,8 @@
 import json
 import secrets
 
-import boto3
-import pytest
-
 from infra.local import stories
 from infra.local.shop import wait_until
-
-
-@pytest.fixture
-def sqs(deployed):
-    return boto3.client(
-        "sqs",
-        endpoint_url=deployed["aws_endpoint_url"],
-        region_name=deployed["region"],
-        aws_access_key_id="local",
-        aws_secret_access_key=secrets.token_hex(8),
-    )
 
 
 def send(sqs, queue_url, group, body):
@@ -72,17 +58,14 @@ def test_a_release_that_comes_first_leaves_a_tombstone(shop, sqs, deployed):
 
 
 def test_a_poison_message_is_dead_lettered_while_others_go_on(shop, sqs, deployed):
+    """In a batch with it, and after it."""
     queue, dead_letters = deployed["queues"]["confirm"], deployed["queues"]["confirm_dlq"]
-    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "1"})
-    try:
-        poison = secrets.token_hex(8)
-        send(sqs, queue, poison, "not JSON at all: " + poison)
-        order = stories.ordered(shop, 42, shop.new_sku("Bystander", "3.00", 5))
-        shop.notify(shop.notice(order["order_no"], "3.00"))
-        shop.wait_for_hold(order["order_no"], "CONFIRMED")
-        assert poison in wait_for_message(sqs, dead_letters)
-    finally:
-        sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "90"})
+    poison = secrets.token_hex(8)
+    send(sqs, queue, poison, "not JSON at all: " + poison)
+    order = stories.ordered(shop, 42, shop.new_sku("Bystander", "3.00", 5))
+    shop.notify(shop.notice(order["order_no"], "3.00"))
+    shop.wait_for_hold(order["order_no"], "CONFIRMED")
+    assert poison in wait_for_message(sqs, dead_letters)
 
 
 def refusals(shop, message_id):

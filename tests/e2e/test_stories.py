@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local import invariants, round_trips, stories
+from infra.local import round_trips, stories
 from infra.local.paths import TEST_HOME
 
 
@@ -28,4 +28,4 @@ def test_round_trips_stay_within_their_budget(shop, deployed):
 
 
 def test_at_rest_every_invariant_holds(shop):
-    assert invariants.broken(shop.rows) == {}
+    assert shop.broken_invariants() == {}
