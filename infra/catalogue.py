@@ -44,7 +44,7 @@ def _read(file: Path) -> str:
         sys.exit(f"{file} cannot be read: {fault.strerror}")
     except UnicodeDecodeError as fault:
         line = content[: fault.start].count(b"\n") + 1
-        sys.exit(f"line {line}: not UTF-8 (a spreadsheet writes it as «CSV UTF-8»)")
+        sys.exit(f"line {line}: not UTF-8 (spreadsheets call it CSV UTF-8)")
 
 
 def _told(report: CatalogueReport) -> str:

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from infra.local import invariants
+from lockstep.db import connection
 from lockstep.inventory import catalogue, catalogue_store
 from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
 from lockstep.inventory.catalogue_file import RowError, RowFault
@@ -13,6 +14,7 @@ from lockstep.orders.close import cancel
 from lockstep.orders.model import Closed, OutOfStock, Placed
 from lockstep.orders.place import place
 from tests.support.builders import a_sku, an_order, assert_at_rest, place_command, try_hold
+from tests.support.dying import count_round_trips, die_at
 from tests.support.plans import plan_of
 
 ALICE = "operator:alice"
@@ -248,6 +250,44 @@ def test_batches_come_to_what_one_statement_would(database, monkeypatch):
         for sku_id in range(1, 100)
     ]
     assert invariants.broken(database.rows) == {}
+
+
+def shape(database) -> list[list[tuple[object, ...]]]:
+    """What a load leaves, without drawn ids and times."""
+    queries = (
+        "SELECT sku_id, title, price, stock, lock_stock, hot, on_sale FROM ims_sku_stock",
+        "SELECT sku_id, kind, delta, source, actor FROM ims_stock_entry",
+        "SELECT load_id, loaded, repriced, restocked, unchanged FROM ims_catalogue_load",
+    )
+    return [[tuple(row.values()) for row in database.rows(f"{q} ORDER BY 1, 2")] for q in queries]
+
+
+def test_a_death_at_any_round_trip_leaves_all_or_nothing_and_the_next_try_ends_it(
+    database, monkeypatch
+):
+    monkeypatch.setattr(catalogue, "_BATCH_SIZE", 2)
+    text = file_of("1001,a,1,20,0,1", "1002,b,1,3,0,1", "1003,c,2,9,0,1", "1004,d,1,,1,1")
+
+    def prepare() -> list[list[tuple[object, ...]]]:
+        database.empty()
+        a_sku(database, 1001)
+        a_sku(database, 1003)
+        return shape(database)
+
+    before = prepare()
+    trips = count_round_trips(lambda: load_catalogue(text, ALICE))
+    done = shape(database)
+    assert trips >= 12
+    seen = []
+    for trip in range(trips):
+        for after in (False, True):
+            prepare()
+            die_at(lambda: load_catalogue(text, ALICE), trip, after=after)
+            connection.discard()
+            seen.append(shape(database))
+            assert what_changed(load_catalogue(text, ALICE)) == (2, 2, 2, 0)
+            assert shape(database) == done
+    assert seen == [before] * (2 * trips - 1) + [done]
 
 
 @pytest.mark.parametrize("load_id", ["", "a b", "x" * 65, "载"])
