@@ -108,7 +108,7 @@ def test_prose_takes_any_script(columns):
 
 
 def test_money_is_exact(columns):
-    money = [c for c in columns if re.search(r"amount|price|refund_fee", c["name"])]
+    money = [c for c in columns if re.search(r"amount|\bprice|refund_fee", c["name"])]
     assert len(money) >= 12
     assert {c["full_type"] for c in money} == {"decimal(18,2)"}
 

@@ -89,6 +89,15 @@ VALID: Final[Mapping[str, Mapping[str, object]]] = {
         "actor": "test",
         "reason": "built",
     },
+    "ims_catalogue_load": {
+        "load_id": "first",
+        "content_hash": "0" * 64,
+        "actor": "test",
+        "loaded": 1,
+        "repriced": 0,
+        "restocked": 0,
+        "unchanged": 0,
+    },
     "ims_reservation": {
         "reservation_id": "202611300100000000420001-1",
         "order_id": 1,
