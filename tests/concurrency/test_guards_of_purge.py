@@ -154,7 +154,7 @@ HOLD_IS_SETTLED: Final = """
 ORDER_IS_SERVED: Final = """
   AND NOT EXISTS (
       SELECT 1
-      FROM oms_order AS o
+      FROM oms_order AS o FORCE INDEX (uk_order_no)
       WHERE o.order_no = SUBSTRING_INDEX(b.group_key, '-', 1)
         AND o.status = 'RESERVING')"""
 NOTHING: Final = Purged()

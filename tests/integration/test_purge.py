@@ -219,7 +219,7 @@ def test_a_message_lives_in_its_queue_as_a_dead_letter_and_after_a_redrive():
 
 
 PLANNED = {
-    "FIND_OUTBOX": {"b": "ix_outbox_due", "r": "uk_reservation", "o": "ix_order_expiry"},
+    "FIND_OUTBOX": {"b": "ix_outbox_due", "r": "uk_reservation", "o": "uk_order_no"},
     "FIND_NOTICES": {"n": "ix_notice_state", "p": "uk_payment_trade"},
     "FIND_TOMBSTONES": {"r": "ix_reservation_expiry", "b": "ix_outbox_group"},
     "FIND_REFUSALS": {"message_refusal": "ix_refusal_created"},

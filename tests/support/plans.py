@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.support.database import Database
+from tests.support.database import Database, Row
 
 type Arguments = Sequence[object] | Mapping[str, object]
 
@@ -23,10 +23,15 @@ def plan_of(database: Database, sql: str, arguments: Arguments = ()) -> Plan:
     with database.session.cursor() as cursor:
         cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {sql}", arguments or None)
         rows = list(cursor.fetchall())
-    reached = [row for row in rows if row["table"] and not row["table"].startswith("<")]
+    reached = [row for row in rows if row["table"] and not _is_made_by_the_statement(row)]
     return Plan(
         keys={row["table"]: row["key"] for row in reached},
         scanned=tuple(row["table"] for row in reached if row["type"] in {"ALL", "index"}),
         sorts=any("Using filesort" in (row["Extra"] or "") for row in rows),
         is_plain_insert=[row["select_type"] for row in rows] == ["INSERT"],
     )
+
+
+def _is_made_by_the_statement(row: Row) -> bool:
+    """A derived table, or a list of values that is read as one."""
+    return row["table"].startswith("<") or "Table function" in (row["Extra"] or "")

@@ -39,7 +39,7 @@ WHERE b.sent_at >= %(at)s
         AND r.state = 'RESERVED')
   AND NOT EXISTS (
       SELECT 1
-      FROM oms_order AS o
+      FROM oms_order AS o FORCE INDEX (uk_order_no)
       WHERE o.order_no = SUBSTRING_INDEX(b.group_key, '-', 1)
         AND o.status = 'RESERVING')
 ORDER BY b.sent_at
