@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--load", help="the load's own id; without it, the content is the id")
     asked = parser.parse_args(arguments)
     text = _read(asked.file)
-    database.choose()
+    database.reach()
     try:
         report = load_catalogue(text, asked.actor, asked.load)
     except (LockstepError, pymysql.MySQLError, ValueError) as fault:

@@ -6,6 +6,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pymysql
+
+from lockstep.db import connection
+from lockstep.db.errors import DatabaseFault
+from lockstep.errors import LockstepError
+
 STACK: Final = Path(__file__).resolve().parents[1] / ".local" / "stack.json"
 _SETTINGS: Final = {
     "DATABASE_HOST": "host",
@@ -16,11 +22,18 @@ _SETTINGS: Final = {
 }
 
 
-def choose() -> None:
-    """Set DATABASE_* to the local stack's where DATABASE_HOST is not set. Leaves the process with
-    a message where there is neither."""
-    if os.environ.get("DATABASE_HOST"):
-        return
+def reach() -> None:
+    """Connect to the local stack's where DATABASE_HOST is not set. Leaves the process with a
+    message where there is no database: a command does not wait for one to come."""
+    if not os.environ.get("DATABASE_HOST"):
+        _take_local_stack()
+    try:
+        connection.current()
+    except (DatabaseFault, LockstepError, pymysql.MySQLError) as fault:
+        sys.exit(f"The database at {os.environ['DATABASE_HOST']} cannot be used: {fault}")
+
+
+def _take_local_stack() -> None:
     try:
         mysql = json.loads(STACK.read_text(encoding="utf-8"))["mysql"]
     except FileNotFoundError:

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     ends_at = time.monotonic() + asked.pop("seconds")
     try:
         retention = Retention(**asked)
-        database.choose()
+        database.reach()
         purged = purge(retention, lambda: time.monotonic() < ends_at)
     except (LockstepError, pymysql.MySQLError, ValueError) as fault:
         sys.exit(f"The purge ended early: {fault}")

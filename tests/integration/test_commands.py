@@ -1,11 +1,13 @@
 """The commands of operators: make catalogue, make purge, and the database that they work on."""
 
 import json
+import time
 
 import pytest
 
 from infra import catalogue, purge
 from infra import database as target
+from lockstep.db import connection
 from tests.support.builders import a_sku
 from tests.support.database import forget_settings
 
@@ -81,10 +83,23 @@ def test_a_retention_that_breaks_a_promise_is_refused_and_told(database):
         purge.main(["--outbox_days", "10"])
 
 
-def test_the_database_is_the_one_in_the_environment_before_the_local_one(monkeypatch, tmp_path):
-    monkeypatch.setenv("DATABASE_HOST", "db.example")
+def test_the_database_is_the_one_in_the_environment_before_the_local_one(
+    database, monkeypatch, tmp_path
+):
     monkeypatch.setattr(target, "STACK", tmp_path / "absent.json")
-    target.choose()
+    target.reach()
+    assert connection.current().one("SELECT DATABASE() AS name") == {"name": database.name}
+
+
+def test_a_database_that_does_not_answer_is_told_at_once(database, monkeypatch, file):
+    connection.discard()
+    monkeypatch.setenv("DATABASE_PORT", "1")
+    forget_settings()
+    file.write_text(f"{HEADER}\n")
+    began = time.monotonic()
+    with pytest.raises(SystemExit, match=r"^The database at 127\.0\.0\.1 cannot be used: 2003"):
+        catalogue.main([str(file)])
+    assert time.monotonic() - began < 5
 
 
 def test_without_one_in_the_environment_it_is_the_local_stacks(database, monkeypatch, tmp_path):
@@ -114,4 +129,4 @@ def test_without_any_database_it_is_told_how_to_have_one(monkeypatch, tmp_path):
     monkeypatch.delenv("DATABASE_HOST", raising=False)
     monkeypatch.setattr(target, "STACK", tmp_path / "absent.json")
     with pytest.raises(SystemExit, match="make up"):
-        target.choose()
+        target.reach()
