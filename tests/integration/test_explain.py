@@ -33,6 +33,8 @@ OF_THE_ATTEMPT = "ix_attempt_order"
 WITH_HOLD = {"r": "uk_reservation"}
 # Where a sweep begins to look.
 PAGE = {"at": "1970-01-02", "id": 0, "limit": 100}
+# Where a purge does.
+AGE = {"at": "1970-01-02", "days": 30, "limit": 500}
 
 # Statement -> realistic arguments, and the key by which each of its tables is reached.
 PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
@@ -45,6 +47,9 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.READ_STATE": ((HOLD,), RESERVATION),
     "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
     "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
+    "inventory.READ_LOAD": (("x",), {}),
+    "inventory.LOCK_SKUS": (((1001, 1002, 1003),), SKU),
+    "inventory.CHANGE_SKUS": (('[[1001,"a","1.00",1,0,1]]',), {"s": "PRIMARY"}),
     "messaging.LOCK_DUE": ((100,), {"outbox": "ix_outbox_due"}),
     "messaging.LEASE": ({"seconds": 60, "most": 300, "ids": (1, 2, 3)}, {"outbox": "PRIMARY"}),
     "messaging.COUNT_DUE": ((), {"outbox": "ix_outbox_due"}),
@@ -113,8 +118,22 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
         {"p": "uk_payment_trade", "o": "PRIMARY", "r": "uk_reservation"},
     ),
     "payments.READ_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
+    "upkeep.FIND_OUTBOX": (
+        AGE,
+        {"b": "ix_outbox_due", "r": "uk_reservation", "o": "uk_order_no"},
+    ),
+    "upkeep.FIND_NOTICES": (AGE, {"n": "ix_notice_state", "p": "uk_payment_trade"}),
+    "upkeep.FIND_TOMBSTONES": (AGE, {"r": "ix_reservation_expiry", "b": "ix_outbox_group"}),
+    "upkeep.FIND_REFUSALS": (AGE, {"message_refusal": "ix_refusal_created"}),
+    "upkeep.DELETE_OUTBOX": (((1, 2, 3),), {"outbox": "PRIMARY"}),
+    "upkeep.DELETE_NOTICES": (((1, 2, 3),), {"oms_notice": "PRIMARY"}),
+    "upkeep.DELETE_TOMBSTONES": (((1, 2, 3),), {"ims_reservation": "PRIMARY"}),
+    "upkeep.DELETE_REFUSALS": (((1, 2, 3),), {"message_refusal": "PRIMARY"}),
 }
 PLAIN_INSERTS: dict[str, Arguments] = {
+    "inventory.INSERT_LOAD": ("x", HASH, "a", 0, 0, 0, 0),
+    "inventory.INSERT_SKUS": (1, "t", "1.00", 1, 0, 1),
+    "inventory.INSERT_ENTRIES": (1, "INITIAL", 1, "x", "a", "b"),
     "inventory.INSERT_RESERVATION": ("x-1", 1, 2, HASH, "2026-11-30"),
     "inventory.INSERT_TOMBSTONE": ("x-1", 1, 2),
     "inventory.INSERT_ITEMS": ("x-1", 1, 2),
