@@ -16,6 +16,9 @@ from tests.support.histories import what_is_left
 
 ROUND_TRIPS_MIN = {
     "place": 12,
+    "hold": 10,
+    "sell_out": 12,
+    "expire": 6,
     "cancel": 6,
     "pay": 9,
     "pay_late": 7,

@@ -12,8 +12,9 @@ from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Released
 from lockstep.inventory.release import release
-from lockstep.orders.close import cancel
-from lockstep.orders.model import Closed, Placed, Replayed
+from lockstep.orders.close import cancel, expire
+from lockstep.orders.hold import hold
+from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
@@ -57,6 +58,33 @@ def _paid(database: Database) -> None:
     _pay(database)
 
 
+def _in_line(database: Database) -> None:
+    _skus(database)
+    database.execute("UPDATE ims_sku_stock SET hot = TRUE WHERE sku_id = 1001")
+    an_order(LINES, member_id=MEMBER, key="k1")
+
+
+def _in_line_in_vain(database: Database) -> None:
+    _in_line(database)
+    _an_entry_takes(database, 1001, 10)
+
+
+def _an_entry_takes(database: Database, sku_id: int, quantity: int) -> None:
+    database.execute(
+        "INSERT INTO ims_stock_entry (sku_id, kind, delta, source, actor, reason) "
+        "VALUES (%s, 'CORRECTION', %s, 'gone', 'test', 'gone')",
+        (sku_id, -quantity),
+    )
+    database.execute(
+        "UPDATE ims_sku_stock SET stock = stock - %s WHERE sku_id = %s", (quantity, sku_id)
+    )
+
+
+def _overdue(database: Database) -> None:
+    _ordered(database)
+    database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND")
+
+
 def _place(_: Database) -> object:
     return place(place_command(LINES, member_id=MEMBER, key="k1"))
 
@@ -79,6 +107,15 @@ def _confirm(database: Database) -> object:
 
 def _release(database: Database) -> object:
     return release(*_named_hold(database))
+
+
+def _hold(database: Database) -> object:
+    reservation_id, order_id = _named_hold(database)
+    return hold(order_id, reservation_id)
+
+
+def _expire(database: Database) -> object:
+    return expire(database.value("SELECT id FROM oms_order"))
 
 
 def _named_hold(database: Database) -> tuple[str, int]:
@@ -112,6 +149,9 @@ def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> Trade
 
 FLOWS = (
     Flow("place", _skus, _place, lambda outcome: isinstance(outcome, Placed | Replayed)),
+    Flow("hold", _in_line, _hold, lambda outcome: isinstance(outcome, Held | NotWaiting)),
+    Flow("sell_out", _in_line_in_vain, _hold, lambda o: isinstance(o, SoldOut | NotWaiting)),
+    Flow("expire", _overdue, _expire, lambda outcome: outcome in {True, False}),
     Flow("cancel", _ordered, _cancel, lambda outcome: isinstance(outcome, Closed)),
     Flow("pay", _ordered, _pay, lambda o: o in {Result.APPLIED, Result.REPLAYED}),
     Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
