@@ -101,7 +101,7 @@ def test_a_command_that_is_gone_for_good_is_said_again(shop, sqs, lambdas, deplo
     assert shop.stock(sku_id) == ((4, 0) if queue == "confirm" else (5, 0))
 
 
-@pytest.mark.skipif("LONG" not in os.environ, reason="two minutes of waiting; set LONG=1")
+@pytest.mark.long
 def test_a_lost_confirm_and_a_lost_release_are_put_right_within_two_minutes(
     shop, sqs, lambdas, deployed
 ):

@@ -20,8 +20,8 @@ from lockstep.messaging import store
 from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock, ReserveStock
 from lockstep.observability import count, count_fault, logger
 
-# What one message may take: its transaction's time, a lock wait on top, and a refusal's record.
-MESSAGE_SECONDS: Final = 9
+# What one message may take: two transactions in the worst case, with a lock wait on top.
+MESSAGE_SECONDS: Final = 12
 
 
 class DeliverAgain(LockstepError):
