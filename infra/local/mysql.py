@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pymysql
 from pymysql.connections import Connection
 
-from infra.local import mysql_docker, mysqld, mysqld_binaries
+from infra.local import certificates, mysql_docker, mysqld, mysqld_binaries
 from infra.local.processes import locked
 from infra.local.steps import SetupError, note
 
@@ -38,6 +38,8 @@ class Server:
     user: str
     password: str
     socket: str | None
+    ca: str | None = None
+    """The authority to verify the server by, where it is one that we have."""
 
 
 def ensure(home: Path, *, durable: bool = True) -> Server:
@@ -105,7 +107,8 @@ def _started(folder: Path, binary: mysqld.Binary | str, *, durable: bool) -> Ser
 
 def _private(folder: Path, port: int) -> Server | str:
     password, socket = mysqld.root_password(folder), mysqld.socket_path(folder)
-    return _probed(Server("127.0.0.1", port, "root", password, str(socket)))
+    ca = certificates.ensure(folder / "tls").ca
+    return _probed(Server("127.0.0.1", port, "root", password, str(socket), str(ca)))
 
 
 def _docker(folder: Path, *, durable: bool) -> Server | str:

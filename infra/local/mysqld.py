@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.local import processes
+from infra.local import certificates, processes
 from infra.local.steps import SetupError, step
 
 NAME = "mysqld"
@@ -130,10 +130,14 @@ def _launch(home: Path, binary: Binary, data: Path, flushing: list[str]) -> int:
     port = processes.free_port()
     socket = socket_path(home)
     socket.unlink(missing_ok=True)
+    tls = certificates.ensure(home / "tls")
     command = [
         *_call(binary, data),
         *SETTINGS,
         *flushing,
+        f"--ssl-ca={tls.ca}",
+        f"--ssl-cert={tls.certificate}",
+        f"--ssl-key={tls.key}",
         f"--port={port}",
         f"--socket={socket}",
         f"--pid-file={data / 'mysqld.pid'}",

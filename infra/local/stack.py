@@ -11,7 +11,7 @@ import json
 import secrets
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def _database(home: Path, *, durable: bool) -> dict[str, Any]:
     password = _password(home / "database-password")
     with mysql.connect(server) as connection:
         seed.create_database(connection, name, password)
-    account = mysql.Server(server.host, server.port, name, password, server.socket)
+    account = replace(server, user=name, password=password)
     with step("Bringing the tables up to date"), mysql.connect(account, name) as connection:
         migrate.apply(connection)
         seed.seed_skus(connection)
@@ -97,6 +97,9 @@ def _database_parameters(endpoint: str, database: Mapping[str, Any]) -> dict[str
         "DatabaseHost": database["host"],
         "DatabasePort": str(database["port"]),
         "DatabaseName": database["database"],
+        # A server of the user's own, or in a container, shows a certificate that nobody can check.
+        "DatabaseTls": "verified" if database["ca"] else "off",
+        "DatabaseTlsCa": database["ca"] or "",
         "DatabaseSecretArn": cloud.keep_secret(endpoint, "lockstep/database", account),
     }
 

@@ -59,6 +59,8 @@ class Database:
         monkeypatch.setenv("DATABASE_NAME", self.name)
         monkeypatch.setenv("DATABASE_USER", self.server.user)
         monkeypatch.setenv("DATABASE_PASSWORD", self.server.password)
+        # tests/integration/test_tls.py turns it on; others read what passes, or need no secrecy.
+        monkeypatch.setenv("DATABASE_TLS", "off")
         forget_settings()
         yield
         connection.discard()

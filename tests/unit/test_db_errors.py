@@ -26,6 +26,7 @@ FAULTS: dict[int, type[Exception]] = {
     2006: ConnectionLost,
     2013: ConnectionLost,
     2014: ConnectionLost,
+    2026: ConnectionLost,
     2055: ConnectionLost,
     1053: ConnectionLost,
     1927: ConnectionLost,

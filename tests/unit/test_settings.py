@@ -69,6 +69,7 @@ def test_without_optional_settings_the_defaults_hold():
     assert (database.host, database.port, database.name) == ("db.example", 3306, "shop")
     assert (database.user, database.password, database.secret_arn) == (None, None, None)
     assert database.lock_wait_seconds == 3
+    assert (database.tls, database.tls_ca) == (True, None)
     assert settings.order_ttl_seconds() == 1800
     assert settings.member_id_claim() == "sub"
     assert settings.queue_url("release") is None
@@ -79,11 +80,18 @@ def test_zero_leaves_the_lock_wait_to_the_proxy(monkeypatch):
     assert settings.database().lock_wait_seconds is None
 
 
+@pytest.mark.parametrize(("setting", "tls"), [("off", False), ("verified", True), ("OFF", True)])
+def test_tls_is_left_out_only_where_it_is_switched_off_by_name(monkeypatch, setting, tls):
+    monkeypatch.setenv("DATABASE_TLS", setting)
+    assert settings.database().tls is tls
+
+
 def test_every_optional_setting_is_taken(monkeypatch):
     for name, value in {
         "DATABASE_PORT": "3307",
         "DATABASE_SECRET_ARN": "arn:aws:secretsmanager:eu-west-1:1:secret:db",
         "DATABASE_LOCK_WAIT_SECONDS": "1",
+        "DATABASE_TLS_CA": "/opt/certificates/rds.pem",
         "ORDER_TTL_SECONDS": "60",
         "MEMBER_ID_CLAIM": "member",
         "RELEASE_QUEUE_URL": "https://queue.example/release.fifo",
@@ -92,6 +100,7 @@ def test_every_optional_setting_is_taken(monkeypatch):
     database = settings.database()
     assert (database.port, database.lock_wait_seconds) == (3307, 1)
     assert database.secret_arn == "arn:aws:secretsmanager:eu-west-1:1:secret:db"
+    assert database.tls_ca == "/opt/certificates/rds.pem"
     assert settings.order_ttl_seconds() == 60
     assert settings.member_id_claim() == "member"
     assert settings.queue_url("release") == "https://queue.example/release.fifo"

@@ -35,6 +35,10 @@ class DatabaseSettings:
     secret_arn: str | None
     lock_wait_seconds: int | None
     """None where a proxy stands between: the variable would pin the connection."""
+    tls: bool
+    """False leaves the password and everything else readable on the way: on one machine only."""
+    tls_ca: str | None
+    """A file of certificates to trust instead of the system's."""
     timeout_seconds: int
     """For a connection to open, or a statement to answer: longer than any lock wait."""
 
@@ -50,6 +54,9 @@ def database() -> DatabaseSettings:
         password=os.environ.get("DATABASE_PASSWORD"),
         secret_arn=os.environ.get("DATABASE_SECRET_ARN"),
         lock_wait_seconds=lock_wait or None,
+        # Anything but a clear no is a yes.
+        tls=os.environ.get("DATABASE_TLS") != "off",
+        tls_ca=os.environ.get("DATABASE_TLS_CA") or None,
         timeout_seconds=int(os.environ.get("DATABASE_TIMEOUT_SECONDS", "8")),
     )
 

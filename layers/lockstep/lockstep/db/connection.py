@@ -5,14 +5,18 @@ What every statement may rely on:
   0 rows keeps no lock, so nothing may be concluded from it later.
 - autocommit is on and transactions are opened by BEGIN: none outlives a frozen Lambda.
 - PyMySQL leaves FOUND_ROWS off, so affected rows are rows *changed*: 1 means "I won".
+- the server has shown a certificate for the very name that was asked for, or TLS was switched off
+  by name; there is no falling back from the one to the other.
 - time_zone is +00:00 and DATETIME comes back as aware UTC; strict mode truncates nothing.
 """
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final, LiteralString
 
 import pymysql
@@ -124,10 +128,25 @@ def connect(database: settings.DatabaseSettings) -> Connection:
             write_timeout=database.timeout_seconds,
             cursorclass=pymysql.cursors.DictCursor,
             conv=_CONVERSIONS,
+            ssl=_trusting(database.tls_ca) if database.tls else None,
+            ssl_disabled=not database.tls,
         )
         _refuse_other_servers(session)  # first: others do not know all of the variables
         session.query(_session_variables(database.lock_wait_seconds))
     return Connection(session)
+
+
+@cache
+def _trusting(ca: str | None) -> ssl.SSLContext:
+    """Verify certificate and name, by the certificates in ``ca`` or by the system's.
+
+    Made here, because PyMySQL without a CA file does not check the name, and with no arguments at
+    all checks nothing and goes on without TLS where the server offers none.
+    """
+    context = ssl.create_default_context(cafile=ca)
+    # Authorities of databases are often older than the rules that Python 3.13 holds them to.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def _session_variables(lock_wait_seconds: int | None) -> str:

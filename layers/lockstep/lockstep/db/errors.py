@@ -21,7 +21,8 @@ from lockstep.errors import InvariantBroken
 
 _CONTENDED: Final = frozenset({1205, 1213})
 # 0 is PyMySQL's InterfaceError on a connection that it closed itself after a read time-out.
-_LOST: Final = frozenset({0, 2003, 2006, 2013, 2014, 2055, 1053, 1927, 4031})
+# 2026 is a server that offers no TLS where we insist on it.
+_LOST: Final = frozenset({0, 2003, 2006, 2013, 2014, 2026, 2055, 1053, 1927, 4031})
 # Read-only after a failover, or no room: another connection may reach a server that can.
 _UNFIT: Final = frozenset({1290, 1792, 1836, 1040, 1203})
 # CHECK, foreign key, out of range, too long, not null, bad value, division by zero in strict mode.
