@@ -80,7 +80,9 @@ def read_place_order(event: Event) -> PlaceOrder:
 
 def read_member_id(event: Event) -> int:
     """The member that the verified token names. Raises Problem MEMBER_ID_INVALID."""
-    claims = event["requestContext"]["authorizer"]["jwt"]["claims"]
+    authorizer = event["requestContext"]["authorizer"]
+    # A Lambda authorizer's context, where one stands in (infra/recipes/symmetric_tokens).
+    claims = authorizer["lambda"] if "lambda" in authorizer else authorizer["jwt"]["claims"]
     claim = str(claims.get(settings.member_id_claim(), ""))
     if not _MEMBER_ID.fullmatch(claim):
         raise Problem("MEMBER_ID_INVALID")
