@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down token catalogue purge check test lock lock-check schema generate build clean ready setup style types template
+.PHONY: demo up down token catalogue purge check test lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -35,10 +35,10 @@ purge: ready ## delete what is old and needed by nobody; make purge outbox_days=
 
 # ---- check it -------------------------------------------------------------------------------------
 
-check: ready style types template lock-check ## what has to hold before every commit
+check: ready style types template policies lock-check ## what has to hold before every commit
 	@$(PY) -m pytest tests/unit tests/contract -q
 
-test: setup style types template lock-check ## the same, and every test there is
+test: setup style types template policies lock-check ## the same, and every test there is
 	@$(PY) -m pytest tests -n 2 --ignore tests/e2e
 	@$(PY) -m pytest tests/e2e
 
@@ -50,9 +50,12 @@ types: ready
 	@$(BIN)/mypy .
 
 template: ready
-	@$(BIN)/cfn-lint template.yaml
+	@$(BIN)/cfn-lint template.yaml infra/network.yaml infra/database.yaml
 	@$(SAM) validate
 	@$(SAM) validate --lint
+
+policies: ready ## checkov on all three templates; half a minute, and only when one has changed
+	@$(PY) -m infra.local.policies
 
 # ---- keep it up to date ---------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ ORDER BY from_status, to_status
 """
 
 type Session = pymysql.Connection[Any]
+type Records = dict[str, tuple[str, object]]
 
 
 class MigrationRefused(Exception):
@@ -68,9 +69,11 @@ class Migration:
         return [part.strip() for part in parts if part.strip()]
 
 
-def apply(session: Session, folder: Path = MIGRATIONS) -> list[str]:
+def apply(session: Session, folder: Path = MIGRATIONS, *, or_older: bool = False) -> list[str]:
     """Apply what is pending, one deployment at a time; the names that were applied.
 
+    With ``or_older`` the database may be ahead of the files, as when a deployment is rolled back:
+    a pre file is made so that the code before it goes on working.
     Raises MigrationRefused where a record and its file differ.
     """
     migrations = _read(folder)
@@ -78,7 +81,7 @@ def apply(session: Session, folder: Path = MIGRATIONS) -> list[str]:
         cursor.execute(CREATE_RECORDS)
         cursor.execute(READ_RECORDS)
         records = {name: (checksum, done) for name, checksum, done in cursor.fetchall()}
-        _refuse_drift(migrations, records)
+        _refuse_drift(migrations, _up_to(migrations, records) if or_older else records)
         pending = [migration for migration in migrations if migration.name not in records]
         for migration in pending:
             cursor.execute(BEGIN_RECORD, (migration.name, migration.checksum))
@@ -130,7 +133,12 @@ def _read(folder: Path) -> list[Migration]:
     return [Migration(file.name, file.read_text(encoding="utf-8")) for file in files]
 
 
-def _refuse_drift(migrations: list[Migration], records: dict[str, tuple[str, object]]) -> None:
+def _up_to(migrations: list[Migration], records: Records) -> Records:
+    newest = max((migration.name for migration in migrations), default="")
+    return {name: record for name, record in records.items() if name <= newest}
+
+
+def _refuse_drift(migrations: list[Migration], records: Records) -> None:
     by_name = {migration.name: migration for migration in migrations}
     for name, (checksum, finished_at) in sorted(records.items()):
         if name not in by_name:

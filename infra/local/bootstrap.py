@@ -1,10 +1,12 @@
 """Turn a fresh clone into a working one: `python3 infra/local/bootstrap.py`.
 
-Makes three environments under `.local/`, each from a requirements file with hashes:
+Makes three environments under `.local/`, each from a requirements file with hashes, and a fourth
+where it is named, since only one check needs it:
 
     tools   uv alone, for installing the rest
     venv    Python 3.13 with the project's dependencies, its tests and its checks
     cloud   Python 3.13 with the local cloud and the SAM CLI
+    policies  the same with checkov: `python3 infra/local/bootstrap.py policies`
 
 An environment whose requirement files have not changed since it was made is left alone, so this
 runs before every make target. It is the one file here that runs on the machine's own Python (3.9 or
@@ -37,6 +39,7 @@ ENVIRONMENTS = {
     ],
     "cloud": [REQUIREMENTS / "cloud.txt"],
 }
+ON_DEMAND = {"policies": [REQUIREMENTS / "policies.txt"]}
 
 NO_VENV = """\
 This Python cannot make a virtual environment: it comes without ensurepip, and there is no `uv` on
@@ -52,6 +55,8 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name, requirements in ENVIRONMENTS.items():
             ensure(name, requirements)
+        for name in sys.argv[1:]:
+            ensure(name, ON_DEMAND[name])
 
 
 def ensure(name: str, requirements: list[Path]) -> None:

@@ -40,7 +40,8 @@ def architecture() -> str:
 
 
 def _sources() -> list[Path]:
-    found = [ROOT / "template.yaml"]
+    found = [ROOT / "template.yaml", ROOT / "infra" / "Makefile", *(ROOT / "infra").glob("*.py")]
+    found += (ROOT / "infra" / "migrations").glob("*.sql")
     for folder in ("functions", "layers"):
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
     return [path for path in found if "__pycache__" not in path.parts]

@@ -24,6 +24,7 @@ FILES = {
     CRYPTO: ["--group", "crypto", "--constraint", LAYER],
     "requirements/dev.txt": ["--group", "dev", "--constraint", LAYER, "--constraint", CRYPTO],
     "requirements/cloud.txt": ["--group", "cloud"],
+    "requirements/policies.txt": ["--group", "policies"],
     "requirements/bootstrap.txt": ["--group", "bootstrap"],
 }
 

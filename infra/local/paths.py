@@ -11,3 +11,4 @@ TEST_HOME = LOCAL / "test"
 
 UV = LOCAL / "tools" / "bin" / "uv"
 CLOUD_BIN = LOCAL / "cloud" / "bin"
+POLICIES = LOCAL / "policies"

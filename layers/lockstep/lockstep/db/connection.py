@@ -113,27 +113,34 @@ class Connection:
 
 def connect(database: settings.DatabaseSettings) -> Connection:
     """Open a session. Raises ConnectionLost, UnsupportedServer."""
-    user, password = _credentials(database)
     with _translated():
-        session = pymysql.connect(
-            host=database.host,
-            port=database.port,
-            database=database.name,
-            user=user,
-            password=password,
-            charset="utf8mb4",
-            autocommit=True,
-            connect_timeout=min(CONNECT_SECONDS_MAX, database.timeout_seconds),
-            read_timeout=database.timeout_seconds,
-            write_timeout=database.timeout_seconds,
-            cursorclass=pymysql.cursors.DictCursor,
-            conv=_CONVERSIONS,
-            ssl=_trusting(database.tls_ca) if database.tls else None,
-            ssl_disabled=not database.tls,
-        )
-        _refuse_other_servers(session)  # first: others do not know all of the variables
-        session.query(_session_variables(database.lock_wait_seconds))
-    return Connection(session)
+        return Connection(open_session(database, pymysql.cursors.DictCursor))
+
+
+def open_session[C: pymysql.cursors.Cursor](
+    database: settings.DatabaseSettings, cursors: type[C]
+) -> "pymysql.Connection[C]":
+    """The driver's own session, for migrations as well; its errors are the driver's."""
+    user, password = credentials(database)
+    session = pymysql.connect(
+        host=database.host,
+        port=database.port,
+        database=database.name,
+        user=user,
+        password=password,
+        charset="utf8mb4",
+        autocommit=True,
+        connect_timeout=min(CONNECT_SECONDS_MAX, database.timeout_seconds),
+        read_timeout=database.timeout_seconds,
+        write_timeout=database.timeout_seconds,
+        cursorclass=cursors,
+        conv=_CONVERSIONS,
+        ssl=_trusting(database.tls_ca) if database.tls else None,
+        ssl_disabled=not database.tls,
+    )
+    _refuse_other_servers(session)  # first: others do not know all of the variables
+    session.query(_session_variables(database.lock_wait_seconds))
+    return session
 
 
 @cache
@@ -162,7 +169,7 @@ def _session_variables(lock_wait_seconds: int | None) -> str:
     return "SET " + ", ".join(variables)
 
 
-def _refuse_other_servers(session: "pymysql.Connection[pymysql.cursors.DictCursor]") -> None:
+def _refuse_other_servers(session: "pymysql.Connection[Any]") -> None:
     version = str(session.get_server_info())  # type: ignore[no-untyped-call]
     major = version.split(".", 1)[0]
     if "mariadb" in version.lower() or not major.isdigit() or int(major) < 8:
@@ -170,7 +177,8 @@ def _refuse_other_servers(session: "pymysql.Connection[pymysql.cursors.DictCurso
         raise UnsupportedServer(f"MySQL 8.0 or later is needed, the server says {version}")
 
 
-def _credentials(database: settings.DatabaseSettings) -> tuple[str, str]:
+def credentials(database: settings.DatabaseSettings) -> tuple[str, str]:
+    """User and password, from the secret where one is named."""
     if database.secret_arn is None:
         return database.user or "", database.password or ""
     import boto3  # noqa: PLC0415 - 200 ms that only a cold start with a secret pays

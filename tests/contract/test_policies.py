@@ -1,0 +1,236 @@
+"""What template.yaml must be once SAM has processed it, in an AWS region and in one of China."""
+
+import json
+import re
+
+import pytest
+
+from infra.local.transform import processed
+
+REGIONS = ["ap-southeast-1", "cn-north-1"]
+# Lambda checks that a role may manage interfaces anywhere; no other permission is for everything.
+FOR_EVERYTHING = {
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+}
+WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock"}
+SCHEDULED = {"RelayOutbox", "SweepExpired"}
+
+
+@pytest.fixture(params=REGIONS)
+def template(request):
+    return processed(region=request.param)
+
+
+def of_type(template, kind):
+    return {
+        name: each["Properties"]
+        for name, each in template["Resources"].items()
+        if each["Type"] == f"AWS::{kind}"
+    }
+
+
+def statements(template):
+    """Each statement of each role and policy; those under a condition as well."""
+    for kind in ("IAM::Role", "IAM::ManagedPolicy"):
+        for name, properties in of_type(template, kind).items():
+            yield from ((name, each) for each in _statements(properties))
+
+
+def _statements(value):
+    match value:
+        case {"Effect": _, "Action": _, "Resource": _}:
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _statements(inner)
+        case list():
+            for inner in value:
+                yield from _statements(inner)
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def target(reference):
+    """The logical id that a Ref or a GetAtt leads to."""
+    match reference:
+        case {"Ref": name} | {"Fn::GetAtt": [name, _]}:
+            return name
+    raise AssertionError(reference)
+
+
+def test_only_network_interfaces_may_be_managed_everywhere(template):
+    for name, statement in statements(template):
+        for resource in listed(statement["Resource"]):
+            if "*" in json.dumps(resource):
+                assert name == "EveryFunction"
+                assert set(listed(statement["Action"])) == FOR_EVERYTHING
+
+
+def test_no_permission_is_for_a_whole_service(template):
+    for _, statement in statements(template):
+        assert all("*" not in action for action in listed(statement["Action"]))
+
+
+def test_each_function_has_a_role_of_its_own_and_no_policy_of_amazons(template):
+    roles = {name: target(f["Role"]) for name, f in of_type(template, "Lambda::Function").items()}
+    assert roles == {name: f"{name}Role" for name in roles}
+    for name in roles.values():
+        attached = of_type(template, "IAM::Role")[name]["ManagedPolicyArns"]
+        assert attached == [{"Ref": "EveryFunction"}]
+
+
+def test_a_worker_takes_from_its_own_queue_and_from_no_other(template):
+    sources = {
+        target(each["FunctionName"]): target(each["EventSourceArn"])
+        for each in of_type(template, "Lambda::EventSourceMapping").values()
+    }
+    assert sources.keys() == WORKERS
+    taking = {
+        name: [target(queue) for queue in listed(statement["Resource"])]
+        for name, statement in statements(template)
+        if "sqs:ReceiveMessage" in listed(statement["Action"])
+    }
+    assert taking == {f"{worker}Role": [queue] for worker, queue in sources.items()}
+
+
+def test_a_function_may_send_to_the_queues_it_is_told_of_and_to_no_other(template):
+    allowed: dict[str, set[str]] = {}
+    for name, statement in statements(template):
+        if "sqs:SendMessage" in listed(statement["Action"]):
+            queues = {target(queue) for queue in listed(statement["Resource"])}
+            allowed.setdefault(name, set()).update(queues)
+    for name, function in of_type(template, "Lambda::Function").items():
+        variables = function["Environment"]["Variables"]
+        told = {target(v) for k, v in variables.items() if k.endswith("_QUEUE_URL")}
+        assert allowed.get(f"{name}Role", set()) == told
+
+
+def test_every_worker_is_held_back_by_its_event_source(template):
+    for mapping in of_type(template, "Lambda::EventSourceMapping").values():
+        assert mapping["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "WorkerConcurrencyMax"}}
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert "FilterCriteria" not in mapping
+
+
+def test_every_http_function_can_be_held_back(template):
+    capped = {
+        name: function["ReservedConcurrentExecutions"]
+        for name, function in of_type(template, "Lambda::Function").items()
+        if "ReservedConcurrentExecutions" in function
+    }
+    cap = {"Fn::If": ["CapsHttp", {"Ref": "HttpConcurrencyMax"}, {"Ref": "AWS::NoValue"}]}
+    permitted = of_type(template, "Lambda::Permission").values()
+    http = {target(each["FunctionName"]) for each in permitted}
+    assert capped == dict.fromkeys(http, cap)
+    assert len(http) == 4
+
+
+def test_a_schedule_is_retried_within_its_minute_and_then_dead_lettered(template):
+    schedules = of_type(template, "Scheduler::Schedule")
+    assert {target(each["Target"]["Arn"]) for each in schedules.values()} == SCHEDULED
+    for each in schedules.values():
+        # The name would be the same in every stack of the account.
+        assert "Name" not in each
+        assert each["Target"]["RetryPolicy"]["MaximumRetryAttempts"] > 0
+        assert each["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 60
+        assert target(each["Target"]["DeadLetterConfig"]["Arn"]) == "ScheduleDeadLetterQueue"
+    # Scheduler sends to standard queues only.
+    assert "FifoQueue" not in of_type(template, "SQS::Queue")["ScheduleDeadLetterQueue"]
+
+
+def test_a_run_that_failed_is_not_repeated_beside_the_next_one(template):
+    configured = {
+        target(each["FunctionName"]): each["MaximumRetryAttempts"]
+        for each in of_type(template, "Lambda::EventInvokeConfig").values()
+    }
+    assert configured == dict.fromkeys({*SCHEDULED, "Migrate"}, 0)
+
+
+def test_logs_go_to_one_group_and_end(template):
+    [(name, group)] = of_type(template, "Logs::LogGroup").items()
+    assert group["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    for function in of_type(template, "Lambda::Function").values():
+        assert function["LoggingConfig"] == {"LogFormat": "JSON", "LogGroup": {"Ref": name}}
+
+
+def test_queues_are_encrypted_kept_and_redriven_by_parameter(template):
+    queues = of_type(template, "SQS::Queue")
+    for name, queue in queues.items():
+        assert queue["SqsManagedSseEnabled"] is True
+        dead = "DeadLetter" in name
+        kept = "DeadLetterRetention" if dead else "QueueRetention"
+        assert queue["MessageRetentionPeriod"] == {"Ref": kept}
+        if not dead:
+            assert queue["VisibilityTimeout"] == {"Ref": "VisibilityTimeout"}
+            assert queue["RedrivePolicy"]["maxReceiveCount"] == {"Ref": "ReceiveCountMax"}
+            assert queues[target(queue["RedrivePolicy"]["deadLetterTargetArn"])]["FifoQueue"]
+
+
+def test_a_name_is_the_stacks_or_is_left_to_aws(template):
+    named = re.compile(r"(Name|QueueName|FunctionName|LogGroupName|RoleName|ManagedPolicyName)")
+    for resource in template["Resources"].values():
+        for key, value in resource["Properties"].items():
+            if named.fullmatch(key) and resource["Type"] != "AWS::Lambda::EventSourceMapping":
+                assert isinstance(value, dict)
+                assert "Ref" in value or "${AWS::StackName}" in value["Fn::Sub"]
+
+
+def test_the_rules_refuse_every_visibility_that_is_too_short(template):
+    declared = template["Parameters"]
+    refused = {}
+    for rule in template["Rules"].values():
+        match rule.get("RuleCondition"):
+            case {"Fn::Equals": [{"Ref": "FunctionTimeout"}, timeout]}:
+                refused[int(timeout)] = set(re.findall(r'"(\d+)"', json.dumps(rule["Assertions"])))
+    for timeout in declared["FunctionTimeout"]["AllowedValues"]:
+        short = {
+            str(value)
+            for value in declared["VisibilityTimeout"]["AllowedValues"]
+            if value < 6 * timeout
+        }
+        assert refused.get(timeout, set()) == short
+
+
+def test_functions_run_in_the_vpc_only_where_one_is_given(template):
+    inside = {"SubnetIds": {"Ref": "SubnetIds"}, "SecurityGroupIds": {"Ref": "SecurityGroupIds"}}
+    for function in of_type(template, "Lambda::Function").values():
+        assert function["VpcConfig"] == {"Fn::If": ["InVpc", inside, {"Ref": "AWS::NoValue"}]}
+
+
+def test_a_proxys_lock_wait_is_left_alone(template):
+    for function in of_type(template, "Lambda::Function").values():
+        waits = function["Environment"]["Variables"]["DATABASE_LOCK_WAIT_SECONDS"]
+        assert waits["Fn::If"][:2] == ["ThroughProxy", "0"]
+
+
+def test_the_database_is_brought_up_to_date_before_any_other_function_changes(template):
+    migrated = template["Resources"]["Migrated"]
+    assert target(migrated["Properties"]["ServiceToken"]) == "Migrate"
+    assert target(migrated["Properties"]["Layer"]).startswith("MigrationsLayer")
+    # The answer must come before CloudFormation gives up, and the driver before the function does.
+    function = template["Resources"]["Migrate"]["Properties"]
+    patience = int(function["Environment"]["Variables"]["DATABASE_TIMEOUT_SECONDS"])
+    assert patience < function["Timeout"] < migrated["Properties"]["ServiceTimeout"]
+    for name in of_type(template, "Lambda::Function"):
+        if name != "Migrate":
+            assert template["Resources"][name]["DependsOn"] == "Migrated"
+
+
+def test_no_function_has_an_alias_that_would_keep_running_an_old_layer(template):
+    types = {each["Type"] for each in template["Resources"].values()}
+    assert not types & {"AWS::Lambda::Alias", "AWS::Lambda::Version"}
+
+
+@pytest.mark.parametrize("region", REGIONS)
+def test_nothing_names_a_partition_or_a_region(region):
+    text = json.dumps(processed(region=region))
+    assert "arn:aws" not in text
+    assert "amazonaws.com/" not in text
+    assert not re.search(r"\b(us|ap|eu|cn)-\w+-\d\b", text)
