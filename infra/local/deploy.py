@@ -40,9 +40,15 @@ def ensure(home: Path, endpoint: str, stack: str, given: Mapping[str, str]) -> D
         stamp = cloud.files(home) / "deployed"
         if not stamp.exists() or stamp.read_text() != wanted:
             with step("Deploying template.yaml to it"):
-                _deploy(home, endpoint, stack, values)
-                _create_routes(endpoint, stack, values)
+                under(home, endpoint, stack, values)
             stamp.write_text(wanted)
+    return _describe(endpoint, stack)
+
+
+def under(home: Path, endpoint: str, stack: str, values: Mapping[str, str]) -> Deployed:
+    """Deploy what is built under this name, whatever else is there; all parameters are given."""
+    _deploy(home, endpoint, stack, values)
+    _create_routes(endpoint, stack, values)
     return _describe(endpoint, stack)
 
 

@@ -2,9 +2,11 @@
 
 import json
 import re
+import tomllib
 
 import pytest
 
+from infra.local.paths import ROOT
 from infra.local.transform import processed
 
 REGIONS = ["ap-southeast-1", "cn-north-1"]
@@ -234,3 +236,45 @@ def test_nothing_names_a_partition_or_a_region(region):
     assert "arn:aws" not in text
     assert "amazonaws.com/" not in text
     assert not re.search(r"\b(us|ap|eu|cn)-\w+-\d\b", text)
+
+
+def capped(environment, functions_of):
+    """The connections that an environment of samconfig.toml may open at once."""
+    given = dict(
+        each.split("=", 1) for each in environment["deploy"]["parameters"]["parameter_overrides"]
+    )
+    http, workers, scheduled = functions_of
+    return (
+        http * int(given["HttpConcurrencyMax"])
+        + workers * int(given["WorkerConcurrencyMax"])
+        + 2 * scheduled
+        + 1
+    )
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_connections_that_are_promised_are_those_of_the_template(template, name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    capable = of_type(template, "Lambda::Function").values()
+    http = sum("ReservedConcurrentExecutions" in each for each in capable)
+    counted = http, len(WORKERS), len(SCHEDULED)
+    said = re.search(r"(\d) \S `HttpConcurrencyMax` \+ (\d) \S `WorkerConcurrencyMax` \+ 5", text)
+    assert said
+    assert said.groups() == (str(http), str(len(WORKERS)))
+    environments = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
+    for environment in ("staging", "prod"):
+        assert re.search(rf"{environment}\D*{capped(environments[environment], counted)}\b", text)
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_every_parameter_is_explained(template, name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    assert set(template["Parameters"]) <= set(re.findall(r"`(\w+)`", rows))
+
+
+@pytest.mark.parametrize("environment", ["local", "staging", "prod"])
+def test_samconfig_names_parameters_that_there_are(template, environment):
+    environments = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
+    overrides = environments[environment]["deploy"]["parameters"].get("parameter_overrides", [])
+    assert {each.split("=", 1)[0] for each in overrides} <= set(template["Parameters"])

@@ -1,4 +1,4 @@
-"""A Lambda authorizer for shops that sign their members' tokens with a shared secret (HS256 and up).
+"""A Lambda authorizer for shops that sign members' tokens with a shared secret (HS256 and up).
 
 The HTTP API's own authorizer checks RS256 tokens against an issuer's published keys; a symmetric
 token has none. This one checks the signature, the expiry and the audience, and hands the claims on

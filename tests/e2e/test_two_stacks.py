@@ -1,0 +1,89 @@
+"""A second stack beside the first one in the same account: nothing of theirs meets."""
+
+from dataclasses import replace
+
+import pytest
+
+from infra.local import cloud, deploy, mysql, seed, stories
+from infra.local.paths import TEST_HOME
+from infra.local.shop import Shop
+from infra.local.steps import SetupError
+
+TWIN, DATABASE, PASSWORD = "lockstep-twin", "lockstep_twin", "only-for-this-test"
+
+
+def client(deployed, service):
+    return cloud.session().client(service, endpoint_url=deployed["aws_endpoint_url"])
+
+
+@pytest.fixture(scope="module")
+def parameters(deployed):
+    """Those of the first stack, with a database and shorter queues of its own."""
+    [stack] = client(deployed, "cloudformation").describe_stacks(StackName=deployed["stack_name"])[
+        "Stacks"
+    ]
+    login = {"username": DATABASE, "password": PASSWORD}
+    endpoint = deployed["aws_endpoint_url"]
+    return {each["ParameterKey"]: each["ParameterValue"] for each in stack["Parameters"]} | {
+        "DatabaseName": DATABASE,
+        "DatabaseSecretArn": cloud.keep_secret(endpoint, "lockstep/twin", login),
+        "FunctionTimeout": "10",
+        "VisibilityTimeout": "60",
+        "ReceiveCountMax": "2",
+        "QueueRetention": "300",
+    }
+
+
+@pytest.fixture(scope="module")
+def twin(deployed, parameters):
+    """Its database is empty: what is in it afterwards, the deployment has put there."""
+    server = mysql.ensure(TEST_HOME, durable=False)
+    with mysql.connect(server) as connection:
+        connection.cursor().execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        seed.create_database(connection, DATABASE, PASSWORD)
+    found = deploy.under(TEST_HOME, deployed["aws_endpoint_url"], TWIN, parameters)
+    account = replace(server, user=DATABASE, password=PASSWORD)
+    at = {"host": account.host, "port": account.port, "user": DATABASE, "password": PASSWORD}
+    stack = deployed | {
+        "stack_name": TWIN,
+        "api_url": found.api_url,
+        "functions": found.functions,
+        "queues": found.queues,
+        "mysql": at | {"database": DATABASE},
+    }
+    yield stack
+    client(deployed, "cloudformation").delete_stack(StackName=TWIN)
+
+
+def test_no_queue_function_or_schedule_is_shared(deployed, twin):
+    assert twin["queues"].keys() == deployed["queues"].keys()
+    for kind in ("queues", "functions"):
+        assert not set(twin[kind].values()) & set(deployed[kind].values())
+    names = [each["Name"] for each in client(deployed, "scheduler").list_schedules()["Schedules"]]
+    assert len(names) == len(set(names)) == 4
+
+
+def test_each_takes_orders_of_its_own(shop, twin):
+    with Shop(TEST_HOME, twin) as other:
+        for one, elsewhere in ((shop, other), (other, shop)):
+            sku_id = one.new_sku("Twin paper", "1.00", 3)
+            order = stories.ordered(one, 42, sku_id)
+            one.notify(one.notice(order["order_no"], "1.00"))
+            one.wait_for_hold(order["order_no"], "CONFIRMED")
+            found = "SELECT 1 FROM oms_order WHERE order_no = %s"
+            assert elsewhere.rows(found, (order["order_no"],)) == []
+
+
+def test_queues_are_as_the_parameters_say(deployed, twin):
+    attributes = client(deployed, "sqs").get_queue_attributes(
+        QueueUrl=twin["queues"]["confirm"], AttributeNames=["All"]
+    )["Attributes"]
+    assert attributes["VisibilityTimeout"] == "60"
+    assert attributes["MessageRetentionPeriod"] == "300"
+    assert '"2"' in attributes["RedrivePolicy"].replace("2}", '"2"}')
+
+
+def test_a_message_that_would_come_back_too_early_is_refused(deployed, parameters):
+    too_short = parameters | {"FunctionTimeout": "25", "VisibilityTimeout": "120"}
+    with pytest.raises(SetupError, match="150 or more"):
+        deploy.under(TEST_HOME, deployed["aws_endpoint_url"], "lockstep-hasty", too_short)
