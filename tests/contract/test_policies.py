@@ -8,6 +8,7 @@ import pytest
 
 from infra.local.paths import ROOT
 from infra.local.transform import processed
+from tests.support import template as template_support
 
 REGIONS = ["ap-southeast-1", "cn-north-1"]
 # Lambda checks that a role may manage interfaces anywhere; no other permission is for everything.
@@ -278,3 +279,37 @@ def test_samconfig_names_parameters_that_there_are(template, environment):
     environments = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
     overrides = environments[environment]["deploy"]["parameters"].get("parameter_overrides", [])
     assert {each.split("=", 1)[0] for each in overrides} <= set(template["Parameters"])
+
+
+DATABASE = template_support.read("infra/database.yaml")["Resources"]
+
+
+def test_deleting_or_replacing_the_cluster_keeps_what_is_in_it():
+    for name, kept in (("Cluster", "Snapshot"), ("AccountSecret", "Retain")):
+        assert DATABASE[name]["DeletionPolicy"] == kept
+        assert DATABASE[name]["UpdateReplacePolicy"] == kept
+    assert DATABASE["Cluster"]["Properties"]["DeletionProtection"] == "DeletionProtection"
+
+
+def test_the_cluster_is_set_as_the_code_relies_on():
+    assert DATABASE["ClusterParameters"]["Properties"]["Parameters"] == {
+        "character_set_server": "utf8mb4",
+        "time_zone": "UTC",
+        "transaction_isolation": "READ-COMMITTED",
+        "innodb_lock_wait_timeout": "3",
+        "require_secure_transport": "ON",
+    }
+
+
+def test_the_proxy_sets_what_the_functions_may_not_and_gives_up_in_time():
+    pool = DATABASE["ProxyTargets"]["Properties"]["ConnectionPoolConfigurationInfo"]
+    assert pool["ConnectionBorrowTimeout"] == 5
+    assert pool["InitQuery"] == "SET SESSION innodb_lock_wait_timeout = 3"
+    assert DATABASE["Proxy"]["Properties"]["RequireTLS"] is True
+
+
+def test_what_the_stacks_put_out_are_parameters_of_the_next(template):
+    for name in ("network", "database"):
+        outputs = template_support.read(f"infra/{name}.yaml")["Outputs"].keys()
+        elsewhere = {"DatabaseSecurityGroupId", "AlipaySeesAddress"}
+        assert outputs - elsewhere <= template["Parameters"].keys()

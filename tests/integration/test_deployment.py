@@ -150,6 +150,14 @@ def test_the_functions_account_is_let_in_and_may_not_change_a_table(applied, sec
         session.execute(ANY_TABLE)
 
 
+def test_a_password_that_was_changed_in_the_secret_is_taken_over(applied, secrets):
+    function.handler({}, Context())
+    changed = json.dumps({"username": secrets, "password": "changed"})
+    boto3.client("secretsmanager").put_secret_value(SecretId="account", SecretString=changed)
+    function.handler({}, Context())
+    assert connection.current().one(READ_ONE) == {"n": 0}
+
+
 def test_an_underscore_in_a_databases_name_is_no_wildcard(applied, secrets):
     other = applied.name.replace("_", "x")
     applied.execute(f"CREATE DATABASE {other}")

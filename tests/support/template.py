@@ -32,8 +32,8 @@ class Function:
     routes: frozenset[tuple[str, str]]
 
 
-def read() -> Any:
-    return yaml.load((ROOT / "template.yaml").read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+def read(file: str = "template.yaml") -> Any:
+    return yaml.load((ROOT / file).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
 
 
 def functions() -> dict[str, Function]:

@@ -59,7 +59,8 @@ def verified(token: str) -> dict[str, str] | None:
 
 def _is_current(claims: dict[str, Any]) -> bool:
     now = time.time()
-    return claims["exp"] > now - LEEWAY_SECONDS and claims.get("nbf", 0) <= now + LEEWAY_SECONDS
+    starts, ends = claims.get("nbf", 0), claims["exp"]
+    return bool(starts - LEEWAY_SECONDS <= now < ends + LEEWAY_SECONDS)
 
 
 def _is_for_us(claims: dict[str, Any]) -> bool:
