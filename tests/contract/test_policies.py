@@ -8,6 +8,7 @@ import pytest
 
 from infra.local.paths import ROOT
 from infra.local.transform import processed
+from lockstep.messaging.consumer import MESSAGE_SECONDS
 from tests.support import template as template_support
 
 REGIONS = ["ap-southeast-1", "cn-north-1"]
@@ -199,6 +200,10 @@ def test_the_rules_refuse_every_visibility_that_is_too_short(template):
             if value < 6 * timeout
         }
         assert refused.get(timeout, set()) == short
+
+
+def test_the_shortest_time_out_leaves_a_worker_time_for_a_message(template):
+    assert min(template["Parameters"]["FunctionTimeout"]["AllowedValues"]) > MESSAGE_SECONDS
 
 
 def test_functions_run_in_the_vpc_only_where_one_is_given(template):

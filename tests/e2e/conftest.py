@@ -6,8 +6,8 @@ from infra.local import cloud, stack
 from infra.local.paths import TEST_HOME
 from infra.local.shop import Shop
 
-# A poison message is dead after some seconds, not minutes.
-SHORT = {"VisibilityTimeout": "5", "ReceiveCountMax": "3"}
+# As short as the template lets them be.
+SHORT = {"FunctionTimeout": "10", "VisibilityTimeout": "60", "ReceiveCountMax": "3"}
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,8 @@ def test_a_release_that_comes_first_leaves_a_tombstone(shop, sqs, deployed):
 def test_a_poison_message_is_dead_lettered_while_others_go_on(shop, sqs, deployed):
     """In a batch with it, and after it."""
     queue, dead_letters = deployed["queues"]["confirm"], deployed["queues"]["confirm_dlq"]
+    # Three times a minute is too long for a test.
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "5"})
     poison = secrets.token_hex(8)
     send(sqs, queue, poison, "not JSON at all: " + poison)
     order = stories.ordered(shop, 42, shop.new_sku("Bystander", "3.00", 5))

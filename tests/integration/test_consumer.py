@@ -194,7 +194,7 @@ def test_a_batch_that_runs_out_of_time_hands_back_what_it_did_not_look_at(databa
     order = an_order()
     command = ReleaseStock(reservation_id=order.reservation_id or "", order_id=order.id)
     event = batch(record_of("m1", command))
-    assert failed_ids(release_stock.handler(event, Context(milliseconds=11_999))) == ["m1"]
+    assert failed_ids(release_stock.handler(event, Context(milliseconds=7_999))) == ["m1"]
     assert database.stock(1001) == (10, 1)
-    assert failed_ids(release_stock.handler(event, Context(milliseconds=12_001))) == []
+    assert failed_ids(release_stock.handler(event, Context(milliseconds=8_001))) == []
     assert database.stock(1001) == (10, 0)

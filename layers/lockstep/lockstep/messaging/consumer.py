@@ -20,8 +20,9 @@ from lockstep.messaging import store
 from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock, ReserveStock
 from lockstep.observability import count, count_fault, logger
 
-# What one message may take: two transactions in the worst case, with a lock wait on top.
-MESSAGE_SECONDS: Final = 12
+# What one message may take: its transaction's time and a lock wait on top. Less than the shortest
+# time-out that a function may be given.
+MESSAGE_SECONDS: Final = 8
 
 
 class DeliverAgain(LockstepError):
