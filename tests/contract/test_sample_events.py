@@ -118,8 +118,9 @@ def test_a_batch_is_one_of_a_fifo_queue(name):
         ].keys()
 
 
-def test_a_schedule_hands_over_nothing():
-    assert {name: sample(name) for name in SCHEDULED} == {"relay_outbox": {}, "sweep_expired": {}}
+def test_a_schedule_or_a_person_hands_over_nothing():
+    asked = {name: sample(name) for name in SCHEDULED}
+    assert asked == {"relay_outbox": {}, "sweep_expired": {}, "migrate": {}}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
