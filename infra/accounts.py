@@ -1,11 +1,11 @@
-"""The account that the functions use: it reads and writes rows, and changes no table."""
+"""The account that the functions use: it writes rows, deletes none, and changes no table."""
 
 from infra.migrate import Session
 
 CREATE = "CREATE USER IF NOT EXISTS %s@'%%' IDENTIFIED BY %s"
 ALTER = "ALTER USER %s@'%%' IDENTIFIED BY %s"
 # A database's name cannot be a parameter of a statement; in a GRANT its _ and % are wildcards.
-GRANT = "GRANT SELECT, INSERT, UPDATE, DELETE ON `{pattern}`.* TO %s@'%%'"
+GRANT = "GRANT SELECT, INSERT, UPDATE ON `{pattern}`.* TO %s@'%%'"
 
 
 def ensure(session: Session, database: str, user: str, password: str) -> None:

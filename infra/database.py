@@ -42,3 +42,5 @@ def _take_local_stack() -> None:
         )
     for setting, key in _SETTINGS.items():
         os.environ[setting] = str(mysql[key])
+    os.environ["DATABASE_TLS"] = "verified" if mysql["ca"] else "off"
+    os.environ["DATABASE_TLS_CA"] = mysql["ca"] or ""

@@ -26,6 +26,8 @@ def bring_up_to_date() -> dict[str, Any]:
     database = settings.database()
     owner = os.environ.get("DATABASE_OWNER_SECRET_ARN") or database.secret_arn
     with open_session(replace(database, secret_arn=owner), pymysql.cursors.Cursor) as session:
+        # A table change that waits for a long reader stands in everybody's way while it waits.
+        session.query("SET SESSION lock_wait_timeout = 5")
         applied = migrate.apply(session, or_older=True)
         if owner != database.secret_arn:
             accounts.ensure(session, database.name, *credentials(database))

@@ -71,10 +71,19 @@ def target(reference):
 
 def test_only_network_interfaces_may_be_managed_everywhere(template):
     for name, statement in statements(template):
+        if statement["Effect"] == "Deny":
+            continue
         for resource in listed(statement["Resource"]):
             if "*" in json.dumps(resource):
                 assert name == "EveryFunction"
                 assert set(listed(statement["Action"])) == FOR_EVERYTHING
+
+
+def test_what_lambda_may_do_to_network_interfaces_our_code_may_not(template):
+    [(_, denied)] = [named for named in statements(template) if named[1]["Effect"] == "Deny"]
+    changes = {action for action in FOR_EVERYTHING if not action.startswith("ec2:Describe")}
+    assert set(denied["Action"]) == changes
+    assert "lambda:SourceFunctionArn" in denied["Condition"]["ArnLike"]
 
 
 def test_no_permission_is_for_a_whole_service(template):
@@ -300,8 +309,6 @@ def test_the_cluster_is_set_as_the_code_relies_on():
     assert DATABASE["ClusterParameters"]["Properties"]["Parameters"] == {
         "character_set_server": "utf8mb4",
         "time_zone": "UTC",
-        "transaction_isolation": "READ-COMMITTED",
-        "innodb_lock_wait_timeout": "3",
         "require_secure_transport": "ON",
     }
 

@@ -112,10 +112,11 @@ def test_without_one_in_the_environment_it_is_the_local_stacks(database, monkeyp
         "password": server.password,
         "database": database.name,
         "socket": "",
+        "ca": server.ca and str(server.ca),
     }
     stack.write_text(json.dumps({"mysql": mysql}))
     monkeypatch.setattr(target, "STACK", stack)
-    for name in ("HOST", "PORT", "NAME", "USER", "PASSWORD"):
+    for name in ("HOST", "PORT", "NAME", "USER", "PASSWORD", "TLS"):
         monkeypatch.delenv(f"DATABASE_{name}")
     forget_settings()
     a_sku(database)

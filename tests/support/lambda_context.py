@@ -10,6 +10,11 @@ class Context(LambdaContext):
     """``milliseconds`` are left; Powertools' own class says that none are."""
 
     milliseconds: int = 15_000
+    request_id: str = "invocation-1"
+
+    @property
+    def aws_request_id(self) -> str:
+        return self.request_id
 
     def get_remaining_time_in_millis(self) -> int:  # type: ignore[override]
         return self.milliseconds

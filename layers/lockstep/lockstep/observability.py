@@ -46,7 +46,7 @@ def correlation_id() -> str:
     return logger.get_correlation_id() or ""
 
 
-def time_left(context: LambdaContext, reserve_seconds: int = 5) -> Callable[[], bool]:
+def time_left(context: LambdaContext, reserve_seconds: int = 15) -> Callable[[], bool]:
     """Whether a scheduled function may begin another piece of work."""
     return lambda: context.get_remaining_time_in_millis() > reserve_seconds * 1000
 
@@ -59,7 +59,7 @@ def observed[R](
     @wraps(handler)
     def run(event: Event, context: LambdaContext) -> R:
         request: Mapping[str, Any] = event.get("requestContext", {})
-        logger.set_correlation_id(request.get("requestId"))
+        logger.set_correlation_id(request.get("requestId") or context.aws_request_id)
         try:
             return handler(event, context)
         except InvariantBroken:

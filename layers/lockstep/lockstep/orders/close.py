@@ -22,6 +22,8 @@ from lockstep.orders.model import (
 )
 
 SWEEP: Final = "system:sweep_expired"
+# An order that is locked for longer is closed next minute; the others shall have their turn.
+SWEEP_SECONDS: Final = 1
 
 
 def cancel(member_id: int, order_no: str) -> CancelOutcome:
@@ -57,7 +59,7 @@ def expire(order_id: int) -> bool:
     Effect: CLOSED/EXPIRED, or CLOSED/OUT_OF_STOCK, event, ReleaseStock. Lock order: order.
     Repeat: False.
     """
-    return in_transaction(partial(_expire, order_id=order_id))
+    return in_transaction(partial(_expire, order_id=order_id), within_seconds=SWEEP_SECONDS)
 
 
 def _expire(tx: Tx, order_id: int) -> bool:

@@ -1,4 +1,4 @@
-"""Take the hold that a queued order waits for: one order of a hot SKU at a time."""
+"""Take the hold that a queued order waits for: one order a message."""
 
 from datetime import timedelta
 from functools import partial

@@ -9,10 +9,13 @@ from lockstep.inventory.model import ReservationState
 from lockstep.messaging import outbox
 from lockstep.messaging import store as messages
 from lockstep.messaging.contracts import QUEUE_OF, Command, ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.observability import correlation_id
 from lockstep.orders import store as orders
 from lockstep.orders.model import PAID_STATUSES, LockedOrder, OrderStatus
 from lockstep.upkeep.store import OpenHold, OverdueOrder
 
+# A row that is locked for longer comes again next minute; the others shall have their turn.
+PATIENCE_SECONDS: Final = 1
 _PAUSE_SECONDS_MIN: Final = 60
 _PAUSE_SECONDS_MAX: Final = 3600
 
@@ -23,7 +26,7 @@ def restage_hold(hold: OpenHold) -> bool:
     Guard, under the order's lock: the hold is still RESERVED, the order decided, and the newest
     command of that queue and group old enough: 60 s, then 2, 4, 8 … 60 min.
     """
-    return in_transaction(partial(_restage_hold, hold=hold))
+    return in_transaction(partial(_restage_hold, hold=hold), within_seconds=PATIENCE_SECONDS)
 
 
 def _restage_hold(tx: Tx, hold: OpenHold) -> bool:
@@ -37,24 +40,36 @@ def _restage_hold(tx: Tx, hold: OpenHold) -> bool:
 
 def _what_it_says(order: LockedOrder, hold: OpenHold) -> Command | None:
     is_named = order.reservation_id == hold.reservation_id
-    ids = {"reservation_id": hold.reservation_id, "order_id": hold.order_id}
+    says: type[ConfirmStock | ReleaseStock]
     if not is_named or order.status is OrderStatus.CLOSED:
-        return ReleaseStock.model_validate(ids)
-    if order.status in PAID_STATUSES:
-        return ConfirmStock.model_validate(ids)
-    return None
+        says = ReleaseStock
+    elif order.status in PAID_STATUSES:
+        says = ConfirmStock
+    else:
+        return None
+    return says(
+        reservation_id=hold.reservation_id,
+        order_id=hold.order_id,
+        correlation_id=correlation_id(),
+    )
 
 
 def restage_reserve(waiting: OverdueOrder) -> bool:
     """Stage ReserveStock again for an order that is still RESERVING; True if this call did."""
-    return in_transaction(partial(_restage_reserve, waiting=waiting))
+    return in_transaction(
+        partial(_restage_reserve, waiting=waiting), within_seconds=PATIENCE_SECONDS
+    )
 
 
 def _restage_reserve(tx: Tx, waiting: OverdueOrder) -> bool:
     order = orders.lock_order(tx, waiting.order_id)
     if order is None or order.status is not OrderStatus.RESERVING:
         return False
-    command = ReserveStock(reservation_id=waiting.reservation_id, order_id=waiting.order_id)
+    command = ReserveStock(
+        reservation_id=waiting.reservation_id,
+        order_id=waiting.order_id,
+        correlation_id=correlation_id(),
+    )
     return _stage_if_due(tx, command)
 
 
