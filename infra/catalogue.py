@@ -17,6 +17,9 @@ from infra import database
 from lockstep.errors import LockstepError
 from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
 
+# More would only push the first ones off the screen.
+ERRORS_SHOWN = 50
+
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Load a catalogue file, all of it or nothing.")
@@ -31,8 +34,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (LockstepError, pymysql.MySQLError, ValueError) as fault:
         sys.exit(f"Nothing was changed: {fault}")
     if report.errors:
-        lines = [f"line {e.line}: {e.code}: {e.detail}" for e in report.errors]
-        sys.exit("\n".join([*lines, f"Nothing was changed: {len(lines)} errors in {asked.file}"]))
+        lines = [f"line {e.line}: {e.code}: {e.detail}" for e in report.errors[:ERRORS_SHOWN]]
+        count = len(report.errors)
+        sys.exit("\n".join([*lines, f"Nothing was changed: {count} errors in {asked.file}"]))
     sys.stdout.write(_told(report))
 
 

@@ -171,3 +171,20 @@ def test_an_underscore_in_a_databases_name_is_no_wildcard(applied, secrets):
     finally:
         connection.discard()
         applied.execute(f"DROP DATABASE {other}")
+
+
+def test_called_with_a_catalogue_it_loads_it(database):
+    text = "sku_id,title,price,stock,hot,on_sale\n1001,Lamp,9.90,7,false,true\n"
+    event = {"catalogue": text, "actor": "operator:alice"}
+    report = function.handler(event, Context())
+    assert (report["loaded"], report["errors"]) == (1, ())
+    assert database.stock(1001) == (7, 0)
+    assert database.value("SELECT actor FROM ims_stock_entry") == "operator:alice"
+    assert function.handler(event, Context())["repeated"]
+
+
+def test_a_bad_catalogue_is_answered_by_line_and_changes_nothing(database):
+    text = "sku_id,title,price,stock,hot,on_sale\n1001,Lamp,1e1,7,false,true\n"
+    report = function.handler({"catalogue": text, "actor": "operator:alice"}, Context())
+    assert [error["line"] for error in report["errors"]] == [2]
+    assert database.count("ims_sku_stock") == 0
