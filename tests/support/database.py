@@ -23,6 +23,8 @@ _CACHED_SETTINGS = (
     settings.database,
     settings.alipay,
     settings.order_ttl_seconds,
+    settings.hold_grace_seconds,
+    settings.reserving_limit_seconds,
     settings.member_id_claim,
 )
 

@@ -19,6 +19,8 @@ OPTIONAL = (
     "DATABASE_SECRET_ARN",
     "DATABASE_LOCK_WAIT_SECONDS",
     "ORDER_TTL_SECONDS",
+    "HOLD_GRACE_SECONDS",
+    "RESERVING_LIMIT_SECONDS",
     "MEMBER_ID_CLAIM",
     "RELEASE_QUEUE_URL",
 )
@@ -26,6 +28,8 @@ CACHED = (
     settings.database,
     settings.alipay,
     settings.order_ttl_seconds,
+    settings.hold_grace_seconds,
+    settings.reserving_limit_seconds,
     settings.member_id_claim,
 )
 
@@ -120,3 +124,13 @@ def test_settings_are_read_once_per_process(monkeypatch):
 def test_a_stray_comma_or_blank_is_no_payee(monkeypatch, text):
     monkeypatch.setenv("ALIPAY_SELLER_IDS", text)
     assert settings.alipay().seller_ids == {"2088000000000001"}
+
+
+def test_times_are_those_of_the_design_unless_they_are_set(monkeypatch):
+    assert settings.hold_grace_seconds() == 600
+    assert settings.reserving_limit_seconds() == 300
+    settings.hold_grace_seconds.cache_clear()
+    settings.reserving_limit_seconds.cache_clear()
+    monkeypatch.setenv("HOLD_GRACE_SECONDS", "60")
+    monkeypatch.setenv("RESERVING_LIMIT_SECONDS", "90")
+    assert (settings.hold_grace_seconds(), settings.reserving_limit_seconds()) == (60, 90)

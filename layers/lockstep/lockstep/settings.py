@@ -11,9 +11,9 @@ from lockstep.errors import SettingMissing
 ORDER_TTL_SECONDS_DEFAULT: Final = 1800
 # An expired order is closed first; its hold outlives it a little so that a payment which arrives in
 # the last second still finds its stock.
-HOLD_GRACE_SECONDS: Final = 600
+HOLD_GRACE_SECONDS_DEFAULT: Final = 600
 # A queued order waits for its turn at a hot SKU no longer than this.
-RESERVING_LIMIT_SECONDS: Final = 300
+RESERVING_LIMIT_SECONDS_DEFAULT: Final = 300
 
 
 def _required(name: str) -> str:
@@ -85,6 +85,16 @@ def alipay() -> AlipaySettings:
 @cache
 def order_ttl_seconds() -> int:
     return int(os.environ.get("ORDER_TTL_SECONDS", ORDER_TTL_SECONDS_DEFAULT))
+
+
+@cache
+def hold_grace_seconds() -> int:
+    return int(os.environ.get("HOLD_GRACE_SECONDS", HOLD_GRACE_SECONDS_DEFAULT))
+
+
+@cache
+def reserving_limit_seconds() -> int:
+    return int(os.environ.get("RESERVING_LIMIT_SECONDS", RESERVING_LIMIT_SECONDS_DEFAULT))
 
 
 @cache

@@ -69,7 +69,7 @@ def _expire(tx: Tx, order_id: int) -> bool:
     if store.expire_order(tx, order_id):
         _follow_up(tx, order, CloseReason.EXPIRED, SWEEP)
         return True
-    if store.give_up_order(tx, order_id, settings.RESERVING_LIMIT_SECONDS):
+    if store.give_up_order(tx, order_id, settings.reserving_limit_seconds()):
         _follow_up(tx, order, CloseReason.OUT_OF_STOCK, SWEEP)
         return True
     return False

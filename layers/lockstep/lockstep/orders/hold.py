@@ -53,7 +53,7 @@ def _hold(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
     if not store.mark_held(tx, order_id, expires_at):
         raise InvariantBroken(f"order {order_id} changed under its lock")
     store.append_event(tx, order_id, order.status, OrderStatus.PENDING_PAYMENT, ACTOR, "HELD")
-    hold_until = expires_at + timedelta(seconds=settings.HOLD_GRACE_SECONDS)
+    hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
     match reserve(tx, reservation_id, order_id, lines, hold_until):
         case Short():
             raise RollBack(SoldOut())

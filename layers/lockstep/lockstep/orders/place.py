@@ -178,7 +178,7 @@ def _write(
 def _hold(
     tx: Tx, reservation_id: str, order_id: int, command: PlaceOrder, expires_at: datetime
 ) -> None:
-    hold_until = expires_at + timedelta(seconds=settings.HOLD_GRACE_SECONDS)
+    hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
     match reserve(tx, reservation_id, order_id, command.lines, hold_until):
         case Short():
             raise RollBack(_StockShort())

@@ -60,7 +60,7 @@ def sweep(has_time: Callable[[], bool]) -> Swept:
     def each[T: Overdue](page: Callable[[Reader, Mark], list[T]], act: Callable[[T], bool]) -> int:
         return _each(page, act, has_time, swept.failed)
 
-    given_up = partial(store.read_waiting_orders, seconds=settings.RESERVING_LIMIT_SECONDS)
+    given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
     waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
     swept.orders_closed += each(store.read_expired_orders, lambda order: expire(order.order_id))
     swept.orders_closed += each(given_up, lambda order: expire(order.order_id))
