@@ -116,6 +116,7 @@ def test_without_one_in_the_environment_it_is_the_local_stacks(database, monkeyp
     }
     stack.write_text(json.dumps({"mysql": mysql}))
     monkeypatch.setattr(target, "STACK", stack)
+    monkeypatch.setenv("DATABASE_TLS_CA", "")  # so that it is put back
     for name in ("HOST", "PORT", "NAME", "USER", "PASSWORD", "TLS"):
         monkeypatch.delenv(f"DATABASE_{name}")
     forget_settings()

@@ -70,7 +70,11 @@ def test_each_row_goes_to_its_queue_in_its_group_under_its_own_id(database, sqs,
         monkeypatch.setenv(f"{queue.upper()}_QUEUE_URL", url)
     assert relay(unlimited).sent == 0, "they are their senders' for ten seconds"
     make_due(database)
-    assert relay_outbox.handler({}, Context()) == {"sent": 2, "failed": 0, "left": 0}
+    assert relay_outbox.handler({}, Context(milliseconds=50_000)) == {
+        "sent": 2,
+        "failed": 0,
+        "left": 0,
+    }
     [confirm], [release] = receive(sqs, "confirm"), receive(sqs, "release")
     assert ConfirmStock.read(confirm["Body"]).reservation_id == paid.reservation_id
     assert ReleaseStock.read(release["Body"]).order_id == closed.id
