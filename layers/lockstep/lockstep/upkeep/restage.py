@@ -20,6 +20,15 @@ _PAUSE_SECONDS_MIN: Final = 60
 _PAUSE_SECONDS_MAX: Final = 3600
 
 
+def what_becomes_of(
+    status: OrderStatus, *, is_named: bool
+) -> type[ConfirmStock] | type[ReleaseStock] | None:
+    """What an order's state says of a RESERVED hold of it; None while the order is open."""
+    if not is_named or status is OrderStatus.CLOSED:
+        return ReleaseStock
+    return ConfirmStock if status in PAID_STATUSES else None
+
+
 def restage_hold(hold: OpenHold) -> bool:
     """Stage the confirm or release that the order's state asks for; True if this call did.
 
@@ -39,13 +48,8 @@ def _restage_hold(tx: Tx, hold: OpenHold) -> bool:
 
 
 def _what_it_says(order: LockedOrder, hold: OpenHold) -> Command | None:
-    is_named = order.reservation_id == hold.reservation_id
-    says: type[ConfirmStock | ReleaseStock]
-    if not is_named or order.status is OrderStatus.CLOSED:
-        says = ReleaseStock
-    elif order.status in PAID_STATUSES:
-        says = ConfirmStock
-    else:
+    says = what_becomes_of(order.status, is_named=order.reservation_id == hold.reservation_id)
+    if says is None:
         return None
     return says(
         reservation_id=hold.reservation_id,

@@ -16,11 +16,11 @@ from lockstep.errors import InvariantBroken
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Refused, Released
 from lockstep.inventory.release import release
+from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
-from lockstep.orders.model import OPEN_STATUSES, PAID_STATUSES
 from lockstep.upkeep import store
-from lockstep.upkeep.restage import restage_hold, restage_reserve
+from lockstep.upkeep.restage import restage_hold, restage_reserve, what_becomes_of
 from lockstep.upkeep.store import Mark, OpenHold
 
 # A queued order's command may be lost; its turn may also just not have come.
@@ -111,9 +111,10 @@ def _settle(hold: OpenHold) -> bool:
     settled."""
     if hold.status is None:
         raise InvariantBroken(f"{hold.reservation_id} is held for no order")
-    if hold.is_named and hold.status in OPEN_STATUSES:
+    says = what_becomes_of(hold.status, is_named=hold.is_named)
+    if says is None:
         return False  # unpaid: the order's own expiry decides, and the gateway before it
-    is_sold = hold.is_named and hold.status in PAID_STATUSES
-    settle: Callable[[str, int], Confirmed | Released | Refused] = confirm if is_sold else release
+    settle: Callable[[str, int], Confirmed | Released | Refused]
+    settle = confirm if says is ConfirmStock else release
     outcome = settle(hold.reservation_id, hold.order_id)
     return not isinstance(outcome, Refused) and not outcome.repeated
