@@ -92,7 +92,8 @@ CREATE TABLE `oms_money_entry` (
   PRIMARY KEY (`id`),
   UNIQUE KEY `uk_money_source` (`source`),
   KEY `ix_money_order` (`order_id`),
-  CONSTRAINT `ck_money_amount` CHECK ((`amount` <> 0))
+  KEY `ix_money_payment` (`payment_id`),
+  CONSTRAINT `ck_money_kind` CHECK ((((`kind` = _utf8mb4'PAYMENT') and (`amount` > 0)) or ((`kind` = _utf8mb4'REFUND') and (`amount` < 0))))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `oms_notice` (
@@ -115,12 +116,15 @@ CREATE TABLE `oms_notice` (
   `gmt_close` datetime(3) DEFAULT NULL,
   `state` varchar(12) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `reason` varchar(40) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
+  `asks` int NOT NULL DEFAULT '0',
+  `next_ask_at` datetime(3) DEFAULT NULL,
   `created_at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
   PRIMARY KEY (`id`),
   UNIQUE KEY `uk_notice` (`provider`,`notify_id`,`content_hash`),
   KEY `ix_notice_trade` (`trade_no`,`state`),
   KEY `ix_notice_state` (`state`,`created_at`),
-  CONSTRAINT `ck_notice_state` CHECK ((`state` in (_utf8mb4'STORED',_utf8mb4'QUERY_DUE',_utf8mb4'UNMATCHED',_utf8mb4'CONFLICT',_utf8mb4'DONE')))
+  KEY `ix_notice_ask` (`next_ask_at`,`id`),
+  CONSTRAINT `ck_notice_state` CHECK ((`state` in (_ascii'STORED',_ascii'QUERY_DUE',_ascii'UNMATCHED',_ascii'CONFLICT',_ascii'DONE')))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `oms_order` (
@@ -228,12 +232,15 @@ CREATE TABLE `oms_payment_attempt` (
   `amount` decimal(18,2) NOT NULL,
   `state` varchar(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `expires_at` datetime(3) NOT NULL,
+  `asks` int NOT NULL DEFAULT '0',
+  `next_ask_at` datetime(3) DEFAULT NULL,
   `created_at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
   PRIMARY KEY (`id`),
   UNIQUE KEY `uk_attempt_out_trade_no` (`out_trade_no`),
   KEY `ix_attempt_order` (`order_id`,`state`),
+  KEY `ix_attempt_ask` (`next_ask_at`,`id`),
   CONSTRAINT `ck_attempt_amount` CHECK ((`amount` > 0)),
-  CONSTRAINT `ck_attempt_state` CHECK ((`state` in (_utf8mb4'OPEN',_utf8mb4'CLOSING',_utf8mb4'CLOSED',_utf8mb4'PAID')))
+  CONSTRAINT `ck_attempt_state` CHECK ((`state` in (_ascii'OPEN',_ascii'CLOSING',_ascii'CLOSED',_ascii'PAID')))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `oms_refund` (
@@ -243,13 +250,19 @@ CREATE TABLE `oms_refund` (
   `amount` decimal(18,2) NOT NULL,
   `state` varchar(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `requested_by` varchar(80) NOT NULL,
+  `reason` varchar(200) DEFAULT NULL,
+  `request_hash` char(64) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
   `next_try_at` datetime(3) DEFAULT NULL,
+  `tries` int NOT NULL DEFAULT '0',
+  `called_at` datetime(3) DEFAULT NULL,
+  `code` varchar(64) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
+  `done_at` datetime(3) DEFAULT NULL,
   `created_at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
   PRIMARY KEY (`id`),
   UNIQUE KEY `uk_refund_request` (`payment_id`,`out_request_no`),
   KEY `ix_refund_due` (`state`,`next_try_at`),
   CONSTRAINT `ck_refund_amount` CHECK ((`amount` > 0)),
-  CONSTRAINT `ck_refund_state` CHECK ((`state` in (_utf8mb4'DUE',_utf8mb4'CALLING',_utf8mb4'DONE',_utf8mb4'UNKNOWN',_utf8mb4'FAILED')))
+  CONSTRAINT `ck_refund_state` CHECK ((`state` in (_ascii'DUE',_ascii'CALLING',_ascii'DONE',_ascii'UNKNOWN',_ascii'FAILED')))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `outbox` (

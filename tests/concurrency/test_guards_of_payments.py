@@ -54,7 +54,7 @@ def one_unmatched_trade_in_two_notices_at_once(database: Database) -> tuple[Resu
 
 def apply_a_second_payment(database: Database) -> int:
     order = paid(database)
-    second = a_trade_notice(order)
+    second = a_trade_notice(order).report
 
     def insert(tx: Tx) -> None:
         store.insert_payment(tx, "alipay", second, order.id, PaymentState.APPLIED, None)

@@ -55,7 +55,7 @@ def test_a_first_payment_pays_its_order_and_asks_for_its_stock(database, order_i
     assert notice_rows(database) == [("N1", "DONE", None)]
     assert trail(database, order_id) == [PAID]
     evidence = database.value("SELECT evidence FROM oms_order_event WHERE to_status = 'PAID'")
-    assert evidence == '{"trade_no": "T1", "notify_id": "N1"}'
+    assert evidence == '{"told_by": "N1", "trade_no": "T1"}'
     assert database.value("SELECT paid_at IS NOT NULL FROM oms_order") == 1
     assert staged(database) == ["confirm"]
     assert database.stock(1001) == (10, 1)
@@ -63,10 +63,13 @@ def test_a_first_payment_pays_its_order_and_asks_for_its_stock(database, order_i
     assert database.stock(1001) == (9, 0)
 
 
+UNSAID = {"id", "content_hash", "created_at", "asks", "next_ask_at"}
+
+
 def test_what_a_notice_says_is_kept_in_the_inbox(database, order_id):
     ALIPAY.accept(**refunded("3.00"))
     row = database.one("SELECT * FROM oms_notice")
-    kept = {name: row[name] for name in row if name not in {"id", "content_hash", "created_at"}}
+    kept = {name: row[name] for name in row if name not in UNSAID}
     assert kept == {
         "provider": "alipay",
         "notify_id": "N-refunded-3.00",

@@ -7,7 +7,7 @@ from lockstep.db.transaction import RollBack, in_transaction
 from lockstep.inventory.model import Refusal, Refused
 from lockstep.inventory.release import release
 from lockstep.messaging import outbox, store
-from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock
+from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, StockCommand
 from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order
@@ -20,7 +20,7 @@ HOLD = "202611300100000000420001-1"
 COMMAND = ReleaseStock(reservation_id=HOLD, order_id=1, correlation_id="c-1")
 
 
-def stage(command: Command = COMMAND) -> None:
+def stage(command: StockCommand = COMMAND) -> None:
     in_transaction(lambda tx: outbox.stage(tx, command))
 
 

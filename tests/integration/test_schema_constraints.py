@@ -61,7 +61,10 @@ BROKEN_CHECKS: dict[str, tuple[str, list[dict[str, object]]]] = {
     "ck_attempt_state": ("oms_payment_attempt", [{"state": "LOST"}]),
     "ck_refund_amount": ("oms_refund", [{"amount": "0.00"}]),
     "ck_refund_state": ("oms_refund", [{"state": "LOST"}]),
-    "ck_money_amount": ("oms_money_entry", [{"amount": "0.00"}]),
+    "ck_money_kind": (
+        "oms_money_entry",
+        [{"amount": "0.00"}, {"amount": "-1.00"}, {"kind": "GIFT"}],
+    ),
     "ck_notice_state": ("oms_notice", [{"state": "LOST"}]),
     "ck_sku_id": ("ims_sku_stock", [{"sku_id": 0}, {"sku_id": 2**53}]),
     "ck_sku_price": ("ims_sku_stock", [{"price": "-0.01"}]),

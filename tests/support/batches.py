@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lockstep.messaging.contracts import Command
+from lockstep.messaging.contracts import StockCommand
 
 
 def a_record(
@@ -30,7 +30,7 @@ def a_record(
     }
 
 
-def record_of(message_id: str, command: Command) -> dict[str, Any]:
+def record_of(message_id: str, command: StockCommand) -> dict[str, Any]:
     """A record with ``command``, in the group of its reservation as the outbox sends it."""
     return a_record(message_id, command.model_dump_json(), group=command.reservation_id)
 

@@ -47,8 +47,8 @@ def test_the_kind_follows_from_status_and_evidence_of_a_refund(changes, kind):
     assert notice.kind is kind
     assert isinstance(notice, TradeNotice) is (kind is not NoticeKind.OTHER)
     if isinstance(notice, TradeNotice):
-        assert notice.has_refund_evidence is (kind is NoticeKind.REFUND)
-        assert notice.is_finished is (changes.get("trade_status") == "TRADE_FINISHED")
+        assert notice.report.kind is kind
+        assert notice.report.is_finished is (changes.get("trade_status") == "TRADE_FINISHED")
 
 
 def test_a_partial_refund_tells_sum_time_and_request():

@@ -54,6 +54,31 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TradeReport:
+    """What the channel says of a trade, in a notice or when it was asked.
+
+    Amounts are yuan, quantised to fen; times are aware, in UTC. `refund_fee` is the total refunded
+    so far; None: not said. `told_by` names the source for the trail: a notify_id, or `query`.
+    """
+
+    kind: NoticeKind
+    out_trade_no: str
+    trade_no: str
+    total_amount: Decimal
+    refund_fee: Decimal | None
+    out_biz_no: str | None
+    gmt_payment: datetime | None
+    gmt_close: datetime | None
+    is_finished: bool
+    told_by: str
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """What the trail keeps of it."""
+        return {"trade_no": self.trade_no, "told_by": self.told_by}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A verified notice. As it stands, of kind OTHER: to be stored and acknowledged, no more.
 
@@ -92,11 +117,18 @@ class TradeNotice(Notice):
     subject: str  # for people only: undecodable bytes are replaced
 
     @property
-    def has_refund_evidence(self) -> bool:
-        """Money went back to the buyer, in part or in whole."""
-        return self.kind is NoticeKind.REFUND
-
-    @property
-    def is_finished(self) -> bool:
-        """The refund window is over. True of some REFUND notices too."""
-        return self.trade_status == "TRADE_FINISHED"
+    def report(self) -> TradeReport:
+        """What it says of its trade."""
+        return TradeReport(
+            kind=self.kind,
+            out_trade_no=self.out_trade_no,
+            trade_no=self.trade_no,
+            total_amount=self.total_amount,
+            refund_fee=self.refund_fee,
+            out_biz_no=self.out_biz_no,
+            gmt_payment=self.gmt_payment,
+            gmt_close=self.gmt_close,
+            # True of some REFUND notices too: the refund window is over.
+            is_finished=self.trade_status == "TRADE_FINISHED",
+            told_by=self.notify_id,
+        )

@@ -17,7 +17,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import LockstepError
 from lockstep.messaging import store
-from lockstep.messaging.contracts import Command, ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.messaging.contracts import (
+    Command,
+    ConfirmStock,
+    RefundPayment,
+    ReleaseStock,
+    ReserveStock,
+)
 from lockstep.observability import count, count_fault, logger
 
 # What one message may take: its transaction's time and a lock wait on top. Less than the shortest
@@ -29,7 +35,7 @@ class DeliverAgain(LockstepError):
     """Not now: the state that this command waits for is not there yet."""
 
 
-def consume[C: (ReserveStock, ConfirmStock, ReleaseStock)](
+def consume[C: (ReserveStock, ConfirmStock, ReleaseStock, RefundPayment)](
     event: dict[str, Any],
     context: LambdaContext,
     model: type[C],
@@ -77,15 +83,16 @@ def _refuse_without_time(context: LambdaContext) -> None:
 
 def _record_refusal(record: SQSRecord, command: Command, code: StrEnum) -> None:
     message_id = record.attributes.message_deduplication_id or record.message_id
+    reservation_id = None if isinstance(command, RefundPayment) else command.reservation_id
 
     def work(tx: Tx) -> None:
-        store.insert_refusal(tx, message_id, command.type, command.reservation_id, code)
+        store.insert_refusal(tx, message_id, command.type, reservation_id, code)
 
     in_transaction(work)
     count("MessageRefused")
     logger.info(
         "command refused",
         message_id=message_id,
-        reservation_id=command.reservation_id,
+        reservation_id=reservation_id,
         code=code,
     )

@@ -15,8 +15,6 @@ class _Command(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     v: Annotated[int, Field(ge=1, le=1)] = 1
-    reservation_id: ReservationId
-    order_id: Annotated[int, Field(ge=1)]
     correlation_id: Annotated[str, Field(max_length=128)] = ""
 
     @classmethod
@@ -31,29 +29,43 @@ class _Command(BaseModel):
         return command
 
 
-class ReserveStock(_Command):
+class _StockCommand(_Command):
+    reservation_id: ReservationId
+    order_id: Annotated[int, Field(ge=1)]
+
+
+class ReserveStock(_StockCommand):
     """Hold the stock of a waiting order; the lines are the order's."""
 
     type: Literal["ReserveStock"] = "ReserveStock"
 
 
-class ConfirmStock(_Command):
+class ConfirmStock(_StockCommand):
     """The order is paid: turn its hold into a sale."""
 
     type: Literal["ConfirmStock"] = "ConfirmStock"
 
 
-class ReleaseStock(_Command):
+class ReleaseStock(_StockCommand):
     """The order is closed: give its hold back, or leave a tombstone where none was taken yet."""
 
     type: Literal["ReleaseStock"] = "ReleaseStock"
 
 
-Command = ReserveStock | ConfirmStock | ReleaseStock
+class RefundPayment(_Command):
+    """Try a refund once; its row says how much, of what, and whether it is time."""
+
+    type: Literal["RefundPayment"] = "RefundPayment"
+    refund_id: Annotated[int, Field(ge=1)]
+
+
+StockCommand = ReserveStock | ConfirmStock | ReleaseStock
+Command = StockCommand | RefundPayment
 
 # One queue a command. Order holds only inside a queue, and the consumers do not need more.
 QUEUE_OF: Final[dict[type[BaseModel], str]] = {
     ReserveStock: "reserve",
     ConfirmStock: "confirm",
     ReleaseStock: "release",
+    RefundPayment: "refund",
 }

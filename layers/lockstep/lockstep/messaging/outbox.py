@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from lockstep import settings
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.messaging import store
-from lockstep.messaging.contracts import QUEUE_OF, Command
+from lockstep.messaging.contracts import QUEUE_OF, Command, RefundPayment, StockCommand
 from lockstep.messaging.store import Staged
 from lockstep.observability import count, logger
 
@@ -25,13 +25,23 @@ if TYPE_CHECKING:
 SEND_TIMEOUT_SECONDS: Final = 1
 
 
-def stage(tx: Tx, command: Command) -> None:
-    """Write ``command`` in this transaction and send it after the commit."""
+def stage(tx: Tx, command: StockCommand) -> None:
+    """Write ``command`` in this transaction and send it after the commit, in the line of its
+    reservation."""
+    _stage(tx, command, command.reservation_id)
+
+
+def stage_refund(tx: Tx, command: RefundPayment, payment_id: int) -> None:
+    """The same, in the line of its payment: one trade's refunds are tried one after the other."""
+    _stage(tx, command, str(payment_id))
+
+
+def _stage(tx: Tx, command: Command, group_key: str) -> None:
     message_id = secrets.token_hex(16)
     queue = QUEUE_OF[type(command)]
     payload = command.model_dump_json()
-    store.insert_outbox(tx, message_id, queue, command.reservation_id, payload)
-    tx.after_commit(partial(_send, message_id, queue, command.reservation_id, payload))
+    store.insert_outbox(tx, message_id, queue, group_key, payload)
+    tx.after_commit(partial(_send, message_id, queue, group_key, payload))
 
 
 def _send(message_id: str, queue: str, group_key: str, payload: str) -> None:

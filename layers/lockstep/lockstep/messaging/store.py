@@ -116,7 +116,7 @@ ON DUPLICATE KEY UPDATE message_id = message_refusal.message_id
 
 
 def insert_refusal(
-    tx: Tx, message_id: str, command_type: str, reservation_id: str, code: str
+    tx: Tx, message_id: str, command_type: str, reservation_id: str | None, code: str
 ) -> bool:
     """Record a refusal once; a redelivered message that is refused again changes nothing."""
     return tx.execute(INSERT_REFUSAL, (message_id, command_type, reservation_id, code)) == 1

@@ -16,8 +16,8 @@ from lockstep.db.errors import Contended
 from lockstep.db.transaction import RollBack, Tx, in_transaction
 from lockstep.orders import store as orders
 from lockstep.payments import store
-from lockstep.payments.model import NoticeState, Result
-from lockstep.payments.settle import PROVIDER, confirm_again, settle
+from lockstep.payments.model import PROVIDER, NoticeState, Result
+from lockstep.payments.settle import confirm_again, settle
 
 # Alipay waits for some 3 s. No statement starts after this; one may still wait 1 s for a lock, as
 # the notify function sets it. The send after the commit comes on top: should it make us late, the
@@ -79,7 +79,7 @@ def _decide(tx: Tx, notice: Notice, notice_id: int, stored: NoticeState) -> Resu
         return Result.NOTED
     order = orders.lock_order_of_trade(tx, notice.out_trade_no)
     payment, has_due_notices = store.lock_payment(tx, PROVIDER, notice.trade_no)
-    settled = settle(tx, notice, order, payment)
+    settled = settle(tx, notice.report, order, payment)
     state = _NOTICE_STATE.get(settled.result, NoticeState.DONE)
     if state is not stored or settled.reason is not None:
         store.finish_notice(tx, notice_id, state, settled.reason)

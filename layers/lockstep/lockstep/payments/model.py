@@ -7,6 +7,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+PROVIDER: Final = "alipay"
+ACTOR: Final = "alipay"
+
 
 class PaymentState(StrEnum):
     RECEIVED = "RECEIVED"  # never visible: inside the accepting transaction only
@@ -48,6 +51,24 @@ ATTEMPT_TRANSITIONS: Final[Mapping[AttemptState, frozenset[AttemptState]]] = {
 }
 
 
+class RefundState(StrEnum):
+    DUE = "DUE"  # to be asked for, at the first time or again
+    CALLING = "CALLING"  # committed before the call
+    DONE = "DONE"
+    UNKNOWN = "UNKNOWN"  # it may have been done: ask, before it is tried again
+    FAILED = "FAILED"  # the channel will not do it; waits for a person
+
+
+_R = RefundState
+REFUND_TRANSITIONS: Final[Mapping[RefundState, frozenset[RefundState]]] = {
+    _R.DUE: frozenset({_R.CALLING, _R.DONE, _R.FAILED}),
+    _R.CALLING: frozenset({_R.DUE, _R.DONE, _R.UNKNOWN, _R.FAILED}),
+    _R.UNKNOWN: frozenset({_R.DUE, _R.DONE, _R.FAILED}),
+    _R.DONE: frozenset(),
+    _R.FAILED: frozenset({_R.DUE, _R.DONE}),
+}
+
+
 class RefundReason(StrEnum):
     """Why a payment cannot be applied."""
 
@@ -77,6 +98,14 @@ class Result(StrEnum):
     QUERY_DUE = "QUERY_DUE"
     UNMATCHED = "UNMATCHED"
     CONFLICT = "CONFLICT"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """``reason`` is kept in the inbox; None where the result says it all."""
+
+    result: Result
+    reason: str | None = None
 
 
 # Alipay is asked to send these again: a restore, or a row that commits late, may still make them

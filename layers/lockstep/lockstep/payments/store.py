@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from lockstep import fingerprint
-from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
+from lockstep.alipay.model import Notice, NoticeKind, TradeNotice, TradeReport
 from lockstep.db.errors import Contended, DuplicateKey
 from lockstep.db.transaction import Tx
 from lockstep.payments.model import (
@@ -202,7 +202,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 def insert_payment(
     tx: Tx,
     provider: str,
-    notice: TradeNotice,
+    report: TradeReport,
     order_id: int | None,
     state: PaymentState,
     reason: RefundReason | None,
@@ -210,13 +210,13 @@ def insert_payment(
     """Record a payment once. Raises Contended if somebody recorded this trade since we looked."""
     columns = (
         provider,
-        notice.trade_no,
-        notice.out_trade_no,
+        report.trade_no,
+        report.out_trade_no,
         order_id,
-        notice.total_amount,
+        report.total_amount,
         state,
         reason,
-        notice.gmt_payment,
+        report.gmt_payment,
     )
     try:
         tx.insert(INSERT_PAYMENT, columns)

@@ -8,7 +8,13 @@ from lockstep.inventory import store as inventory
 from lockstep.inventory.model import ReservationState
 from lockstep.messaging import outbox
 from lockstep.messaging import store as messages
-from lockstep.messaging.contracts import QUEUE_OF, Command, ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.messaging.contracts import (
+    QUEUE_OF,
+    ConfirmStock,
+    ReleaseStock,
+    ReserveStock,
+    StockCommand,
+)
 from lockstep.observability import correlation_id
 from lockstep.orders import store as orders
 from lockstep.orders.model import PAID_STATUSES, LockedOrder, OrderStatus
@@ -47,7 +53,7 @@ def _restage_hold(tx: Tx, hold: OpenHold) -> bool:
     return command is not None and _stage_if_due(tx, command)
 
 
-def _what_it_says(order: LockedOrder, hold: OpenHold) -> Command | None:
+def _what_it_says(order: LockedOrder, hold: OpenHold) -> StockCommand | None:
     says = what_becomes_of(order.status, is_named=order.reservation_id == hold.reservation_id)
     if says is None:
         return None
@@ -77,7 +83,7 @@ def _restage_reserve(tx: Tx, waiting: OverdueOrder) -> bool:
     return _stage_if_due(tx, command)
 
 
-def _stage_if_due(tx: Tx, command: Command) -> bool:
+def _stage_if_due(tx: Tx, command: StockCommand) -> bool:
     times, newest_seconds = messages.read_staged(
         tx, QUEUE_OF[type(command)], command.reservation_id
     )
