@@ -125,6 +125,13 @@ def test_question_and_download_share_one_time_limit(server):
     assert 0.5 < time.monotonic() - began < 1.2
 
 
+def test_a_question_that_nobody_answers_leaves_nothing_to_download(server):
+    server.behaviour = lambda *_: server.closing.wait(10)
+    began = time.monotonic()
+    assert isinstance(server.gateway().bill(DAY, timeout_seconds=0.3), Unknown)
+    assert time.monotonic() - began < 1
+
+
 @pytest.mark.parametrize(
     ("url", "tried"),
     [

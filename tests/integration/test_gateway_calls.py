@@ -7,6 +7,7 @@ import json
 import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -25,7 +26,7 @@ from tests.support.gateway_server import APP_ID, a_gateway, alipay_key, app_key,
 from tests.support.reading import full_width
 
 EXPIRES_AT = datetime(2026, 10, 24, 16, 29, 59, 999999, tzinfo=UTC)
-ORDER = {
+ORDER: dict[str, Any] = {
     "out_trade_no": "O1",
     "amount": Decimal("9.9"),
     "subject": "Order O1",

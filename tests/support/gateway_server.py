@@ -149,7 +149,7 @@ def running(
                 address.path,
                 _unique(address.query),
                 _unique(body.decode("ascii")),
-                self.headers,
+                dict(self.headers),
             )
             server.asked.append(asked)
             server.behaviour(self, asked)
