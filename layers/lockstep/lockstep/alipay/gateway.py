@@ -30,7 +30,6 @@ from lockstep.alipay.envelope import (
     CHARSET,
     SIGN_TYPE,
     Answer,
-    AnswerUnreadable,
     as_json,
     content_to_sign,
     read_answer,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS: Final = 5
 # A day's file, and what little time its address lives.
 BILL_TIMEOUT_SECONDS: Final = 25
-_ANSWER_BYTES_MAX: Final = 256 * 1024
+ANSWER_BYTES_MAX: Final = 256 * 1024
 
 
 class Gateway:
@@ -170,8 +169,14 @@ class Gateway:
         timeout_seconds: Seconds,
         links: Mapping[str, str] | None = None,
     ) -> Outcome[T]:
+        url, form = self.prepared(method, content, links)
         try:
-            answer = self.answer_to(method, content, timeout_seconds, links)
+            received = exchange(
+                url, form, timeout_seconds=timeout_seconds, bytes_max=ANSWER_BYTES_MAX
+            )
+            answer = read_answer(received.body, method)
+            if not self.is_alipays(answer):
+                return Unknown(f"{method}: {_unsigned(answer)}")
             if answer.code == replies.DONE:
                 replies.check_subject(answer, content)
                 return Done(read(answer))
@@ -183,27 +188,17 @@ class Gateway:
             logger.error("the gateway does not accept our requests", code=refusal.code)
         return refusal
 
-    def answer_to(
-        self,
-        method: str,
-        content: Mapping[str, str],
-        timeout_seconds: Seconds = TIMEOUT_SECONDS,
-        links: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """One call, and an answer that Alipay signed. Raises NoAnswer, AnswerUnreadable."""
+    def prepared(
+        self, method: str, content: Mapping[str, str], links: Mapping[str, str] | None = None
+    ) -> tuple[str, bytes]:
+        """The address and the form of a call."""
         request = self._request(method, content, links or {})
         # The gateway takes the charset from the address: named in the form alone, it is GBK.
         url = f"{self._url}?{urlencode({'charset': request.pop('charset')})}"
-        form = urlencode(request).encode("ascii")
-        received = exchange(url, form, timeout_seconds=timeout_seconds, bytes_max=_ANSWER_BYTES_MAX)
-        answer = read_answer(received.body, method)
-        if not self._is_alipays(answer):
-            told = f"{answer.code} {answer.sub_code}".strip()
-            fault = "unsigned" if answer.signature is None else "not signed by Alipay's key"
-            raise AnswerUnreadable(f"{fault}: {told}")
-        return answer
+        return url, urlencode(request).encode("ascii")
 
-    def _is_alipays(self, answer: Answer) -> bool:
+    def is_alipays(self, answer: Answer) -> bool:
+        """Whether Alipay signed it."""
         signature = answer.signature
         return signature is not None and any(
             self._keys.is_alipays(text, signature) for text in answer.signed_texts
@@ -232,3 +227,8 @@ def connect() -> Gateway:
 
     app = settings.alipay_app()
     return Gateway(app, load_keys(app.private_key, app.public_keys))
+
+
+def _unsigned(answer: Answer) -> str:
+    fault = "unsigned" if answer.signature is None else "not signed by Alipay's key"
+    return f"{fault}: {answer.code} {answer.sub_code}"
