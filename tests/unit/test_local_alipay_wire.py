@@ -77,7 +77,7 @@ def answer(alipay, params):
     """(code, sub_code, whether it is signed)"""
     document = json.loads(post(alipay, params))
     [fields] = [value for name, value in document.items() if name.endswith("_response")]
-    return fields["code"], fields.send("sub_code"), "sign" in document
+    return fields["code"], fields.get("sub_code"), "sign" in document
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
