@@ -16,6 +16,8 @@ HOST = "127.0.0.1"
 # Bodies are forms of a few fields.
 BODY_MAX = 1 << 20
 TICK_SECONDS = 0.2
+# How long a stop may take.
+POLL_SECONDS = 0.02
 
 
 class Server(ThreadingHTTPServer):
@@ -37,7 +39,7 @@ class Server(ThreadingHTTPServer):
     def start(self, service: "Service") -> None:
         self.service = service
         service.post.start()
-        for work in (lambda: self.serve_forever(TICK_SECONDS), self._tick):
+        for work in (lambda: self.serve_forever(POLL_SECONDS), self._tick):
             threading.Thread(target=work, daemon=True).start()
 
     def stop(self) -> None:
