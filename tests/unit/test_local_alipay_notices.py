@@ -202,10 +202,20 @@ def test_what_was_not_taken_is_sent_after_the_next_start(tmp_path, clock):
 # --- where they are sent -------------------------------------------------------------------------
 
 
-def test_they_go_where_the_pay_link_said(clock):
-    to = []
-    alipay = a_service(clock=clock)
-    alipay.service.send = lambda url, _: to.append(url) or "success"
+@pytest.fixture
+def to(alipay):
+    """The addresses that notices go to."""
+    addresses = []
+
+    def send(url, _):
+        addresses.append(url)
+        return "success"
+
+    alipay.service.send = send
+    return addresses
+
+
+def test_they_go_where_the_pay_link_said(alipay, to, clock):
     opened(alipay, clock, "http://seller.example/notify")
     alipay.pay("O1", "9.90")
     alipay.service.post.default_url = "http://127.0.0.1:7/alipay/notify"
@@ -214,10 +224,7 @@ def test_they_go_where_the_pay_link_said(clock):
     assert to == ["http://seller.example/notify", "http://127.0.0.1:7/alipay/notify"]
 
 
-def test_a_seller_that_moved_is_found(clock):
-    to = []
-    alipay = a_service(clock=clock)
-    alipay.service.send = lambda url, _: to.append(url) or "success"
+def test_a_seller_that_moved_is_found(alipay, to, clock):
     opened(alipay, clock, alipay.service.merchant_url)
     alipay.service.post.default_url = "http://127.0.0.1:8/alipay/notify"
     alipay.pay("O1", "9.90")
@@ -228,7 +235,7 @@ def test_a_seller_that_moved_is_found(clock):
 class Seller(http.server.BaseHTTPRequestHandler):
     """Answers by its address; keeps what it was sent."""
 
-    seen: ClassVar[list] = []
+    seen: ClassVar[list[tuple[dict[str, str], bytes]]] = []
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -260,7 +267,12 @@ def test_over_http_it_is_worded_as_alipay_words_it():
 
 def test_as_time_goes_by_they_go_out_by_themselves():
     arrived = threading.Semaphore(0)
-    with local_alipay(sink=lambda _: arrived.release() or "success") as alipay:
+
+    def take(_):
+        arrived.release()
+        return "success"
+
+    with local_alipay(sink=take) as alipay:
         for number in range(20):
             alipay.pay(f"O{number}", "1.00")
         assert all(arrived.acquire(timeout=10) for _ in range(20))
