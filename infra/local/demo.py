@@ -70,7 +70,7 @@ def _say_where(up: dict[str, Any]) -> None:
 Lockstep is up and stays up: {up["api_url"]}
    make -s token member=42      a token for a member
    curl -H "Authorization: Bearer $(make -s token member=42)" {up["api_url"]}/stock/1001
-   {up["alipay"]["cashier_url"]:<28} the local Alipay's cashier, in a browser
+   open {up["alipay"]["cashier_url"]} in a browser: the local Alipay's cashier
    make down                    stop it; the data stays""")
 
 

@@ -43,9 +43,9 @@ def ask(alipay, clock, number="O1", subject="Two pens", **more):
 
 def exchange(url, body=None, method=None, **headers):
     """(status, text), redirects followed."""
-    request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - loopback
+    request = urllib.request.Request(url, body, headers, method=method)
     try:
-        reply = urllib.request.urlopen(request, timeout=10)  # noqa: S310
+        reply = urllib.request.urlopen(request, timeout=10)
     except urllib.error.HTTPError as other:
         reply = other
     with reply:
