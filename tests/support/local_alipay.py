@@ -99,6 +99,7 @@ def a_service(
     journal: Path | None = None,
     sink: Callable[[bytes], str] = lambda _: "success",
     app_id: str = APP_ID,
+    merchant: str | None = "http://127.0.0.1:1/alipay/notify",
 ) -> LocalAlipay:
     """Without HTTP: its notices are sent by `service.post.send_due()`, when a test says so."""
     service = Service(
@@ -111,8 +112,9 @@ def a_service(
         journal=Journal(journal),
     )
     alipay = LocalAlipay(service, sink)
-    service.send = alipay.take
-    service.post.default_url = service.merchant_url
+    service.post.send = alipay.take
+    if merchant is not None:
+        service.post.find_merchant_at(merchant)
     return alipay
 
 

@@ -36,6 +36,7 @@ def request_(clock):
         subject="Two pens",
         product="alipay.trade.page.pay",
         expires_at=clock() + timedelta(minutes=30),
+        notify_url="http://seller.example/notify",
     )
 
 

@@ -42,7 +42,7 @@ def sent(alipay):
     return alipay.words()[before:]
 
 
-def opened(alipay, clock, notify_url=None):
+def opened(alipay, clock, notify_url="http://seller.example/notify"):
     asked = Request(
         out_trade_no="O1",
         amount=Decimal("9.90"),
@@ -211,14 +211,14 @@ def to(alipay):
         addresses.append(url)
         return "success"
 
-    alipay.service.send = send
+    alipay.service.post.send = send
     return addresses
 
 
 def test_they_go_where_the_pay_link_said(alipay, to, clock):
-    opened(alipay, clock, "http://seller.example/notify")
+    opened(alipay, clock)
     alipay.pay("O1", "9.90")
-    alipay.service.post.default_url = "http://127.0.0.1:7/alipay/notify"
+    alipay.service.post.find_merchant_at("http://127.0.0.1:7/alipay/notify")
     alipay.pay("O2", "9.90")
     sent(alipay)
     assert to == ["http://seller.example/notify", "http://127.0.0.1:7/alipay/notify"]
@@ -226,10 +226,25 @@ def test_they_go_where_the_pay_link_said(alipay, to, clock):
 
 def test_a_seller_that_moved_is_found(alipay, to, clock):
     opened(alipay, clock, alipay.service.merchant_url)
-    alipay.service.post.default_url = "http://127.0.0.1:8/alipay/notify"
+    alipay.service.post.find_merchant_at("http://127.0.0.1:8/alipay/notify")
     alipay.pay("O1", "9.90")
     sent(alipay)
     assert to == ["http://127.0.0.1:8/alipay/notify"]
+
+
+def test_a_pay_link_without_an_address_has_no_notices(alipay, to, clock):
+    opened(alipay, clock, notify_url=None)
+    alipay.pay("O1", "9.90")
+    assert sent(alipay) == to == []
+
+
+def test_until_the_seller_is_there_nothing_is_tried_in_vain(tmp_path, clock):
+    file = tmp_path / "books.jsonl"
+    a_service(clock=clock, journal=file).pay("O1", "9.90")
+    after = a_service(clock=clock, journal=file, merchant=None)
+    assert sent(after) == []
+    after.service.post.find_merchant_at("http://127.0.0.1:8/alipay/notify")
+    assert len(sent(after)) == 1
 
 
 class Seller(http.server.BaseHTTPRequestHandler):

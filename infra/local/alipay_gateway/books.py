@@ -30,18 +30,20 @@ REFUND_GAP = timedelta(seconds=3)
 
 
 class Books:
-    """`tell` takes each notice as it arises, and must not block."""
+    """`tell` takes each notice as it arises, and must not block. Of money that nobody asked for,
+    `merchant_url` is told; a pay link that names no notify_url has no notices, and no fallback."""
 
     def __init__(
         self,
         app_id: str,
         seller_id: str,
+        merchant_url: str,
         *,
         tell: Callable[[Notice], None],
         clock: Clock = utc_now,
         journal: Journal | None = None,
     ) -> None:
-        self._payee = (app_id, seller_id)
+        self._payee, self._merchant_url = (app_id, seller_id), merchant_url
         self._tell, self._clock, self._journal = tell, clock, journal or Journal()
         self._lock = threading.RLock()
         self._requests: dict[str, Request] = {}
@@ -221,14 +223,14 @@ class Books:
             subject=request.subject if request else out_trade_no,
             created_at=now,
             expires_at=request.expires_at if request else None,
-            notify_url=request.notify_url if request else None,
+            notify_url=request.notify_url if request else self._merchant_url,
         )
 
     def _paid(self, trade: Trade) -> Trade:
         if self._balance is not None:
             self._balance += trade.amount
         paid = replace(trade, status=Status.TRADE_SUCCESS, paid_at=self._clock())
-        return self._keep(paid, notice_of(paid, *self._payee))
+        return self._keep(paid, self._notice(paid))
 
     def _refunded(self, trade: Trade, refund: Refund) -> Trade:
         if self._balance is not None:
@@ -236,11 +238,14 @@ class Books:
         trade = replace(trade, refunds=(*trade.refunds, refund))
         if trade.refunded == trade.amount:
             trade = replace(trade, status=Status.TRADE_CLOSED, closed_at=refund.at)
-        return self._keep(trade, notice_of(trade, *self._payee, refund))
+        return self._keep(trade, self._notice(trade, refund))
 
     def _end(self, trade: Trade, status: Status, at: datetime) -> Trade:
         ended = replace(trade, status=status, closed_at=at)
-        return self._keep(ended, notice_of(ended, *self._payee))
+        return self._keep(ended, self._notice(ended))
+
+    def _notice(self, trade: Trade, refund: Refund | None = None) -> Notice | None:
+        return notice_of(trade, *self._payee, refund) if trade.notify_url else None
 
     def _keep(self, trade: Trade, notice: Notice | None = None) -> Trade:
         belonging = {"trade": trade, "notice": notice, "balance": self._balance}

@@ -94,7 +94,7 @@ def notices(service: "Service", _: Json) -> Json:
 
 def merchant(service: "Service", asked: Json) -> Json:
     """Where the seller is now."""
-    service.post.default_url = _text(asked, "notify_url")
+    service.post.find_merchant_at(_text(asked, "notify_url"))
     return {}
 
 

@@ -47,17 +47,19 @@ class Letter:
     tries: int = 0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class PostOffice:
-    """`default_url` takes the notices of trades that nobody gave an address for."""
+    """`merchant_url` stands for wherever the seller is now; until that is known, what goes there
+    waits."""
 
     send: Send
     encode: Encode
     clock: Callable[[], datetime]
     faults: Faults
     journal: Journal
-    factor: Fraction = Fraction(1)
-    default_url: str | None = None
+    factor: Fraction
+    merchant_url: str
+    _merchant: str | None = None
     _letters: list[Letter] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _threads: ThreadPoolExecutor | None = None
@@ -79,6 +81,12 @@ class PostOffice:
                     self._letters.append(Letter(notice, None, aside))
                 case _:
                     self.journal.write(over=notice.id)
+            self._changed.notify_all()
+
+    def find_merchant_at(self, url: str) -> None:
+        """The seller has moved, or is there for the first time."""
+        with self._changed:
+            self._merchant = url
             self._changed.notify_all()
 
     def release(self) -> None:
@@ -115,15 +123,18 @@ class PostOffice:
         """What is due; nobody else gets it until its next time is known."""
         with self._changed:
             now = self.clock()
-            due = [one for one in self._letters if one.due_at is not None and one.due_at <= now]
+            due = [
+                letter
+                for letter in self._letters
+                if letter.due_at is not None and letter.due_at <= now and self._address(letter)
+            ]
             for letter in due:
                 letter.due_at = None
             return due
 
     def _deliver(self, letter: Letter) -> None:
         notice = letter.notice
-        url = notice.notify_url or self.default_url
-        said = self.send(url, self.encode(notice.words)) if url else ""
+        said = self.send(self._address(letter), self.encode(notice.words))
         with self._changed:
             before = self._letters[: self._letters.index(letter)]
             self._bring_back(
@@ -140,6 +151,10 @@ class PostOffice:
                 wait = float(WAITS_SECONDS[letter.tries - 1] * self.factor)
                 letter.due_at = self.clock() + timedelta(seconds=wait)
             self._changed.notify_all()
+
+    def _address(self, letter: Letter) -> str:
+        url = letter.notice.notify_url
+        return self._merchant or "" if url == self.merchant_url else url
 
     def _bring_back(self, letters: Iterable[Letter]) -> None:
         for letter in letters:
@@ -171,7 +186,7 @@ class PostOffice:
                 self._changed.wait(self._seconds_to_wait())
 
     def _seconds_to_wait(self) -> float:
-        due = [letter.due_at for letter in self._letters if letter.due_at is not None]
+        due = [one.due_at for one in self._letters if one.due_at and self._address(one)]
         return max(0.0, min(1.0, (min(due) - self.clock()).total_seconds())) if due else 1.0
 
 

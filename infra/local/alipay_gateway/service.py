@@ -37,11 +37,18 @@ class Service(Addresses):
 
     def __post_init__(self) -> None:
         self.post = PostOffice(
-            self._send, self._encode, self.clock, self.faults, self.journal, self.factor
+            send=self.send,
+            encode=self._encode,
+            clock=self.clock,
+            faults=self.faults,
+            journal=self.journal,
+            factor=self.factor,
+            merchant_url=self.merchant_url,
         )
         self.books = Books(
             self.app.app_id,
             self.seller_id,
+            self.merchant_url,
             tell=self.post.take,
             clock=self.clock,
             journal=self.journal,
@@ -128,11 +135,6 @@ class Service(Addresses):
         return str(biz["out_trade_no"]) if biz.get("out_trade_no") else None
 
     # --- notices ---------------------------------------------------------------------------------
-
-    def _send(self, url: str, body: bytes) -> str:
-        if url == self.merchant_url:
-            url = self.post.default_url or url
-        return self.send(url, body)
 
     def _encode(self, words: Mapping[str, str]) -> bytes:
         now = alipay_sign.beijing_text(self.clock())

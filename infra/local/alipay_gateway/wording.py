@@ -17,7 +17,7 @@ class Notice:
     """``words`` lack notify_time and the signature: both are made anew whenever it is sent."""
 
     out_trade_no: str
-    notify_url: str | None
+    notify_url: str
     words: dict[str, str]
 
     @property
@@ -54,7 +54,7 @@ def notice_of(trade: Trade, app_id: str, seller_id: str, refund: Refund | None =
         words["out_biz_no"] = refund.out_request_no
     if trade.closed_at is not None:
         words["gmt_close"] = beijing_text(trade.closed_at)
-    return Notice(trade.out_trade_no, trade.notify_url, words)
+    return Notice(trade.out_trade_no, trade.notify_url or "", words)
 
 
 def new_notify_id(at: datetime) -> str:
