@@ -108,6 +108,15 @@ def test_a_moment_before_its_time_it_can_be_paid(books, waiting, clock):
     assert books.pay(waiting.trade_no).status is Status.TRADE_SUCCESS
 
 
+def test_a_link_whose_time_is_over_asks_for_nothing(books, request_, clock):
+    assert refusal(books.ask, replace(request_, expires_at=clock())) == "ACQ.INVALID_PARAMETER"
+
+
+def test_a_paid_trade_has_no_time_to_be_over(books, paid, clock):
+    clock.go(minutes=31)
+    assert books.find(out_trade_no="O1") == paid
+
+
 def test_a_trade_ends_though_nobody_looks(books, alipay, waiting, clock):
     clock.go(minutes=31)
     books.close_due()
@@ -244,6 +253,10 @@ def test_what_the_seller_has_not_got_does_not_go_back(books, paid):
     assert refusal(books.refund, paid, NINE_NINETY, "R1") == "ACQ.SELLER_BALANCE_NOT_ENOUGH"
     books.pay_anyway("O2", Decimal("0.01"))
     assert books.refund(paid, NINE_NINETY, "R1")[1], "what comes in can go out"
+    two = [books.pay_anyway(number, Decimal("0.01")) for number in ("O3", "O4")]
+    books.set_balance(Decimal("0.01"))
+    assert books.refund(two[0], Decimal("0.01"), "R1")[1]
+    assert refusal(books.refund, two[1], Decimal("0.01"), "R1") == "ACQ.SELLER_BALANCE_NOT_ENOUGH"
 
 
 def test_only_paid_trades_are_refunded(books, waiting):

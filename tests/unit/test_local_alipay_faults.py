@@ -156,7 +156,12 @@ def test_a_notice_can_be_held_until_it_is_released(quiet):
 
 
 def test_a_release_sends_nothing_that_is_on_its_way(quiet):
-    quiet.sink = lambda _: (quiet.service.release(), "success")[1]
+    def answer(_):
+        quiet.service.release()
+        assert quiet.service.post.send_due() == 0
+        return "success"
+
+    quiet.sink = answer
     quiet.pay("O1", "9.90")
     assert sent(quiet) == [("O1", "TRADE_SUCCESS")]
 
