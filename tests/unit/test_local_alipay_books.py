@@ -1,5 +1,6 @@
 """The local Alipay's rules, as Alipay's: what each refusal is called, and what happens once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -269,6 +270,27 @@ def test_when_the_window_is_over_nothing_goes_back(books, paid):
     assert books.finish(paid.trade_no).status is Status.TRADE_FINISHED
     assert refusal(books.refund, paid, NINE_NINETY, "R1") == "ACQ.TRADE_HAS_FINISHED"
     assert refusal(books.finish, paid.trade_no) == "ACQ.TRADE_STATUS_ERROR"
+
+
+def test_at_once_it_is_paid_once_and_a_number_is_refunded_once(books, waiting):
+    def pay(_):
+        try:
+            return books.pay(waiting.trade_no)
+        except Refused as refused:
+            return refused.sub_code
+
+    with ThreadPoolExecutor(8) as eight:
+        [paid], refusals = split(list(eight.map(pay, range(8))))
+        assert refusals == ["ACQ.TRADE_HAS_SUCCESS"] * 7
+        done = eight.map(lambda _: books.refund(paid, Decimal("3.00"), "R1"), range(8))
+        assert sorted(is_new for _, is_new in done) == [False] * 7 + [True]
+    assert books.find(out_trade_no="O1").refunded == Decimal("3.00")
+
+
+def split(outcomes):
+    """(trades, sub_codes)"""
+    codes = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    return [outcome for outcome in outcomes if outcome not in codes], codes
 
 
 # --- kept on disk --------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ section { background: #fff; border-radius: .75rem; padding: 1.25rem; margin-top:
 header { display: flex; justify-content: space-between; align-items: baseline; gap: 1rem; }
 h1 { font-size: 1.25rem; margin: 0; } h2 { font-size: 1rem; margin: 0 0 .5rem; }
 p { margin: .25rem 0; } .grey { color: var(--grey); } a { color: var(--blue); }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 0; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 0;
+     align-items: baseline; }
 dt { color: var(--grey); } dd { margin: 0; overflow-wrap: anywhere; text-align: right; }
 .sum { font-size: 2rem; font-weight: 600; }
 form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin-top: 1rem; }
