@@ -24,7 +24,6 @@ class Alipay:
     app_key_file: Path
     """The app's: it signs what is asked."""
     app_public_key: str
-    gateway_url: str
 
 
 def ensure(home: Path) -> Alipay:
@@ -37,8 +36,6 @@ def ensure(home: Path) -> Alipay:
         public_key=_shown(rsa_key(signing)),
         app_key_file=app,
         app_public_key=_shown(rsa_key(app)),
-        # Nobody answers there: until there is an Alipay to run here, every outcome is unknown.
-        gateway_url="http://127.0.0.1:1/gateway.do",
     )
 
 

@@ -1,20 +1,17 @@
-"""Fetch Oracle's MySQL as Debian packages, without root and without touching the system.
+"""Fetch Debian packages with all they need, without root and without touching the system.
 
-Debian's stable releases carry MariaDB only; its unstable suite carries MySQL. A private apt, with
-lists, cache and an empty package state of its own, resolves `mysql-server-core` down to the C
-library, and everything is unpacked into one folder. The unpacked dynamic loader starts it there, so
-neither the version of the system's libraries nor its release matters.
+A private apt, with lists, cache and an empty package state of its own, resolves the packages down
+to the C library, and everything is unpacked into one folder.
 """
 
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from infra.local.steps import SetupError, step
 
-PACKAGE = "mysql-server-core"
-SUITE = "unstable"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 APT_CONFIGURATION = """\
@@ -70,21 +67,24 @@ def find_archive(targets: str) -> str | None:
     return None
 
 
-def fetch(destination: Path) -> None:
-    """Download and unpack; `destination` appears only when it is complete."""
+def fetch(
+    destination: Path, packages: Sequence[str], suite: str, size: str, *, leave_out: str = ""
+) -> None:
+    """Download and unpack all but one; `destination` appears only when it is complete."""
     work = destination.with_suffix(".fetching")
     shutil.rmtree(work, ignore_errors=True)
     for folder in ("state/lists/partial", "cache/archives/partial", "tree"):
         (work / folder).mkdir(parents=True)
     (work / "state" / "status").touch()
-    (work / "apt.conf").write_text(APT_CONFIGURATION.format(work=work, suite=SUITE))
-    (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {archive()} {SUITE} main\n")
-    with step(f"Fetching {PACKAGE} and its libraries from Debian {SUITE} (60 MB)"):
+    (work / "apt.conf").write_text(APT_CONFIGURATION.format(work=work, suite=suite))
+    (work / "sources.list").write_text(f"deb [signed-by={KEYRING}] {archive()} {suite} main\n")
+    with step(f"Fetching {packages[0]} and its libraries from Debian {suite} ({size})"):
         _apt(work, "update")
-        _apt(work, "install", "--download-only", PACKAGE)
+        _apt(work, "install", "--download-only", *packages)
     with step("Unpacking them"):
         for package in sorted((work / "cache" / "archives").glob("*.deb")):
-            subprocess.run(["dpkg-deb", "-x", package, work / "tree"], check=True)
+            if package.name.partition("_")[0] != leave_out:
+                subprocess.run(["dpkg-deb", "-x", package, work / "tree"], check=True)
     (work / "tree").rename(destination)
     shutil.rmtree(work)
 

@@ -43,7 +43,7 @@ def _tell_round_trips(shop: Shop, schema: str) -> None:
     with round_trips.watched(LOCAL, schema) as watch:
         sku_id = shop.new_sku("Counted paper", "1.00", 10)
         paid = stories.ordered(shop, 42, sku_id)
-        shop.notify(shop.notice(paid["order_no"], paid["pay_amount"]))
+        shop.pay(paid["order_no"], paid["pay_amount"])
         shop.wait_for_hold(paid["order_no"], "CONFIRMED")
         cancelled = stories.ordered(shop, 42, sku_id)
         shop.call("POST", f"/orders/{cancelled['order_no']}/cancel", 42)
@@ -70,6 +70,7 @@ def _say_where(up: dict[str, Any]) -> None:
 Lockstep is up and stays up: {up["api_url"]}
    make -s token member=42      a token for a member
    curl -H "Authorization: Bearer $(make -s token member=42)" {up["api_url"]}/stock/1001
+   open {up["alipay"]["cashier_url"]} in a browser: the local Alipay's cashier
    make down                    stop it; the data stays""")
 
 

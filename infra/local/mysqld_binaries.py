@@ -1,4 +1,9 @@
-"""A mysqld to start: the machine's own or an unpacked one, or the reason why there is none."""
+"""A mysqld to start: the machine's own or an unpacked one, or the reason why there is none.
+
+Debian's stable releases carry MariaDB only; its unstable suite carries MySQL. What comes from there
+is started by the dynamic loader that came with it, so neither the version of the system's libraries
+nor its release matters.
+"""
 
 import shutil
 from pathlib import Path
@@ -27,7 +32,7 @@ def from_packages() -> Binary | str:
         if trouble is not None:
             return trouble
         try:
-            debian_packages.fetch(DISTRIBUTION)
+            debian_packages.fetch(DISTRIBUTION, ["mysql-server-core"], "unstable", "60 MB")
         except SetupError as error:
             return str(error)
     return unpacked(DISTRIBUTION)

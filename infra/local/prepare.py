@@ -4,10 +4,10 @@ import argparse
 import sys
 import time
 
-from infra.local import build, mysql
+from infra.local import browser, build, mysql
 from infra.local.paths import LOCAL, TEST_HOME
 from infra.local.processes import locked
-from infra.local.steps import SetupError
+from infra.local.steps import SetupError, note
 
 
 def main() -> None:
@@ -18,8 +18,11 @@ def main() -> None:
         mysql.ensure(TEST_HOME, durable=False)
         with locked(LOCAL, "build"):
             build.ensure()
+        found = browser.ensure()
     except SetupError as error:
         sys.exit(str(error))
+    if isinstance(found, str):
+        note(f"The cashier's page will not be tested in a browser: {found}")
     print(f"Set-up took {max(0.0, time.time() - began):.0f} s; what follows is checks and tests.")
 
 

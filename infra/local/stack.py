@@ -17,6 +17,8 @@ from typing import Any
 
 from infra import migrate
 from infra.local import alipay, build, cloud, deploy, mysql, parameters, seed, tokens
+from infra.local.alipay_gateway import process as alipay_process
+from infra.local.alipay_gateway.addresses import Addresses
 from infra.local.paths import LOCAL, TEST_HOME
 from infra.local.processes import locked
 from infra.local.steps import SetupError, step
@@ -31,18 +33,19 @@ def up(home: Path, overrides: Mapping[str, str], *, durable: bool = True) -> dic
     with locked(home, "stack"):
         database = _database(home, durable=durable)
         issuer = tokens.ensure(home)
-        payee = alipay.ensure(home)
+        payee, channel = alipay.ensure(home), alipay_process.ensure(home)
         endpoint = cloud.ensure(home)
         given = {
             "Architecture": build.architecture(),
             **_database_parameters(endpoint, database),
             "TokenIssuer": issuer,
             "TokenAudience": tokens.AUDIENCE,
-            **_alipay_parameters(endpoint, payee),
+            **_alipay_parameters(endpoint, payee, channel),
             **overrides,
         }
         name = stack_name(home)
         deployed = deploy.ensure(home, endpoint, name, given)
+        alipay_process.tell_merchant(channel, f"{deployed.api_url}/alipay/notify")
         return _write(
             home / "stack.json",
             {
@@ -54,7 +57,7 @@ def up(home: Path, overrides: Mapping[str, str], *, durable: bool = True) -> dic
                 "member_id_claim": given.get("MemberIdClaim", "sub"),
                 "functions": deployed.functions,
                 "queues": deployed.queues,
-                "alipay": _alipay(payee),
+                "alipay": _alipay(payee, channel),
             },
         )
 
@@ -66,6 +69,7 @@ def down(home: Path) -> None:
     with locked(home, "stack"), step(f"Stopping what runs for {home.name}"):
         cloud.stop(home)
         tokens.stop(home)
+        alipay_process.stop(home)
         mysql.stop(home)
         (home / "stack.json").unlink(missing_ok=True)
 
@@ -102,23 +106,24 @@ def _database_parameters(endpoint: str, database: Mapping[str, Any]) -> dict[str
     }
 
 
-def _alipay_parameters(endpoint: str, payee: alipay.Alipay) -> dict[str, str]:
+def _alipay_parameters(endpoint: str, payee: alipay.Alipay, channel: Addresses) -> dict[str, str]:
     app = {"private_key": payee.app_key_file.read_text()}
     return {
         "AlipayAppId": payee.app_id,
         "AlipaySellerIds": payee.seller_id,
         "AlipayPublicKey": payee.public_key,
         "AlipaySecretArn": cloud.keep_secret(endpoint, "lockstep/alipay", app),
-        "AlipayGatewayUrl": payee.gateway_url,
+        "AlipayGatewayUrl": channel.gateway_url,
+        # The API's own address is not known before it has been deployed.
+        "AlipayNotifyUrl": channel.merchant_url,
     }
 
 
-def _alipay(payee: alipay.Alipay) -> dict[str, Any]:
+def _alipay(payee: alipay.Alipay, channel: Addresses) -> dict[str, Any]:
     return {
-        # Until there is an Alipay to run here.
-        "gateway_url": None,
-        "cashier_url": None,
-        "control_url": None,
+        "gateway_url": channel.gateway_url,
+        "cashier_url": channel.cashier_url,
+        "control_url": channel.control_url,
         "app_id": payee.app_id,
         "seller_id": payee.seller_id,
         "signing_key_file": str(payee.signing_key_file),

@@ -12,9 +12,10 @@ def test_story_ends_as_it_should(shop, story):
 
 
 def test_a_story_that_ends_otherwise_is_noticed(shop, monkeypatch):
-    monkeypatch.setattr(shop, "notify", lambda _: "failure")
-    with pytest.raises(stories.WentWrong, match="failure"):
-        stories.pay_an_order(shop)
+    pay = shop.pay
+    monkeypatch.setattr(shop, "pay", lambda order_no, _: pay(order_no, "99.00"))
+    with pytest.raises(stories.WentWrong, match="PAID"):
+        stories.pay_a_wrong_amount(shop)
 
 
 def test_round_trips_stay_within_their_budget(shop, deployed):
