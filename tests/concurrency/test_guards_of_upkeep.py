@@ -17,7 +17,7 @@ from lockstep.messaging import store as messages
 from lockstep.messaging.contracts import ReleaseStock
 from lockstep.messaging.store import Staged
 from lockstep.orders import store
-from lockstep.orders.close import cancel, expire
+from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, Order
 from lockstep.payments.accept import accept
@@ -25,6 +25,7 @@ from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
 from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.threads import Meanwhile
 

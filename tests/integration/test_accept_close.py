@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from lockstep.orders.close import cancel
 from lockstep.orders.model import CancelRequested
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.notices import (
     an_attempt,
     attempt_state,

@@ -6,8 +6,7 @@ import pytest
 
 from lockstep.alipay.model import NoticeKind
 from lockstep.db.transaction import in_transaction
-from lockstep.orders import store
-from lockstep.orders.close import cancel
+from lockstep.orders import store, unpaid_store
 from lockstep.orders.model import (
     CancelRequested,
     Closed,
@@ -19,6 +18,7 @@ from lockstep.orders.model import (
 )
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.flows import a_notice
 from tests.support.raw_rows import insert_row
@@ -132,7 +132,7 @@ def test_the_statements_themselves_spare_a_paid_order(database, order, status):
     lead_to(database, status)
     before = database.dump(["oms_order"])
     closed = in_transaction(lambda tx: store.close_order(tx, order.id, CloseReason.EXPIRED))
-    asked = in_transaction(lambda tx: store.request_cancel(tx, order.id))
+    asked = in_transaction(lambda tx: unpaid_store.request_cancel(tx, order.id))
     assert (closed, asked) == (False, False)
     assert database.dump(["oms_order"]) == before
 

@@ -13,13 +13,12 @@ from lockstep.db.transaction import Tx
 from lockstep.inventory.model import ReservationState
 from lockstep.inventory.release import release
 from lockstep.orders import store as orders_store
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from lockstep.upkeep import store
 from lockstep.upkeep import sweep as sweep_module
-from lockstep.upkeep.sweep import Swept, sweep
+from lockstep.upkeep.sweep import Swept
 from tests.support.builders import (
     a_sku,
     a_trade_notice,
@@ -29,6 +28,7 @@ from tests.support.builders import (
     deliver_outbox,
     try_hold,
 )
+from tests.support.channel import cancel, sweep
 from tests.support.database import Database
 from tests.support.lambda_context import Context
 

@@ -12,13 +12,14 @@ from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Released
 from lockstep.inventory.release import release
-from lockstep.orders.close import cancel, expire
+from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, an_order, place_command
+from tests.support.channel import cancel
 from tests.support.database import Database
 
 MEMBER = 42
