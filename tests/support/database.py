@@ -22,7 +22,10 @@ _KEPT = {"oms_order_transition", "schema_migration"}
 _CACHED_SETTINGS = (
     settings.database,
     settings.alipay,
+    settings.alipay_notify_url,
+    settings.alipay_return_url,
     settings.order_ttl_seconds,
+    settings.payment_margin_seconds,
     settings.hold_grace_seconds,
     settings.reserving_limit_seconds,
     settings.member_id_claim,

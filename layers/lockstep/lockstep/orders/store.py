@@ -111,7 +111,7 @@ def close_order(tx: Tx, order_id: int, reason: CloseReason) -> bool:
     return tx.execute(CLOSE_ORDER, (reason, order_id)) == 1
 
 
-# PENDING_PAYMENT | PAYMENT_PROCESSING -> CLOSED at the end of its time, by the database's clock; but
+# PENDING_PAYMENT | PAYMENT_PROCESSING -> CLOSED at the end of its time by the database's clock, but
 # not with a payment page that may be open: the channel is asked first.
 EXPIRE_ORDER: Final = """
 UPDATE oms_order

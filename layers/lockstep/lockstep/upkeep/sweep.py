@@ -121,7 +121,7 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
 
 def _fail(failed: list[str], name: str, fault: Exception) -> None:
     count_fault("SweepFailed", fault)
-    logger.error("not settled", name=name, exc_info=fault)
+    logger.error("not settled", row=name, exc_info=fault)
     if len(failed) < _FAILED_MAX:
         failed.append(f"{name}: {type(fault).__name__}")
 
