@@ -152,6 +152,8 @@ LEGAL_EVENTS: Final = constraint("oms_order_event", "FOREIGN KEY fk_event_transi
 BY_PAIRS: Final = "refused by fk_order_transition"
 BY_EVENTS: Final = "refused by fk_event_transition"
 UNPAID: Final = "PENDING_PAYMENT"
+# The channel was asked, and never answered.
+UNKNOWN: Final = "PAYMENT_PROCESSING"
 
 GUARDS: Final = (
     Guard(
@@ -185,13 +187,13 @@ GUARDS: Final = (
     Guard(
         "CLOSE_ORDER: no attempt is OPEN",
         partial(cancel_with_an_attempt, state="OPEN"),
-        (CancelRequested, UNPAID),
+        (CancelRequested, UNKNOWN),
         ((Clause(store, "CLOSE_ORDER", NO_OPEN_ATTEMPT), (Closed, "CLOSED")),),
     ),
     Guard(
         "CLOSE_ORDER: no attempt is CLOSING",
         partial(cancel_with_an_attempt, state="CLOSING"),
-        (CancelRequested, UNPAID),
+        (CancelRequested, UNKNOWN),
         ((Clause(store, "CLOSE_ORDER", "'OPEN', 'CLOSING'", "'OPEN'"), (Closed, "CLOSED")),),
     ),
     Guard(

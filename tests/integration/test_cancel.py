@@ -153,10 +153,11 @@ def test_a_cancel_after_a_full_refund_is_refused_by_name(database, order):
 
 @pytest.mark.parametrize("state", ["OPEN", "CLOSING"])
 def test_with_a_payment_page_that_may_be_open_the_wish_is_kept(database, order, state):
+    """The channel does not answer here; what it may say is test_cancel_asks.py's."""
     an_attempt(database, order, state)
     assert cancel(42, order.order_no) == CancelRequested(order.id)
     row = database.one("SELECT status, close_reason, cancel_requested_at FROM oms_order")
-    assert (row["status"], row["close_reason"]) == ("PENDING_PAYMENT", None)
+    assert (row["status"], row["close_reason"]) == ("PAYMENT_PROCESSING", None)
     assert row["cancel_requested_at"] is not None
     assert staged(database) == []
     assert database.stock(1001) == (10, 2)
