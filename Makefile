@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down token catalogue purge check test lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: demo up down token catalogue purge alipay-check sizes check test lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -32,6 +32,9 @@ catalogue: ready ## make catalogue file=skus.csv: load SKUs, prices and stock, a
 RETENTION := queue_days dead_letter_days outbox_days notice_days refusal_days seconds
 purge: ready ## delete what is old and needed by nobody; make purge outbox_days=60 keeps messages longer
 	@$(PY) -m infra.purge $(foreach name,$(RETENTION),$(if $($(name)),--$(name) "$($(name))"))
+
+alipay-check: ready ## make alipay-check file=alipay.env: what is wrong with an Alipay app's settings
+	@$(PY) -m infra.alipay_check $(if $(file),"$(file)")
 
 # ---- check it -------------------------------------------------------------------------------------
 
@@ -56,6 +59,9 @@ template: ready
 
 policies: ready ## checkov on all three templates; half a minute, and only when one has changed
 	@$(PY) -m infra.local.policies
+
+sizes: ready ## import time and package size of the notify function; printed, not judged
+	@$(PY) -m infra.local.sizes
 
 # ---- keep it up to date ---------------------------------------------------------------------------
 

@@ -4,12 +4,12 @@ from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from lockstep import settings
 from lockstep.alipay.form import body_bytes
+from lockstep.alipay.keys import PublicKey, load_public_key
 from lockstep.alipay.model import Notice, NoticeRefused
-from lockstep.alipay.notice import load_public_key, verify_and_parse
+from lockstep.alipay.notice import verify_and_parse
 from lockstep.observability import count, count_fault, logger, observed
 from lockstep.payments.accept import accept
 from lockstep.payments.model import RESULTS_TO_RESEND
@@ -46,9 +46,9 @@ def _is_settled(event: dict[str, Any]) -> bool:
 def _read(event: dict[str, Any]) -> Notice:
     ours = settings.alipay()
     body = body_bytes(event.get("body"), bool(event.get("isBase64Encoded")))
-    return verify_and_parse(body, [_alipay_key()], ours.app_id, ours.seller_ids)
+    return verify_and_parse(body, _alipay_keys(), ours.app_id, ours.seller_ids)
 
 
 @cache
-def _alipay_key() -> RSAPublicKey:
-    return load_public_key(settings.alipay().public_key)
+def _alipay_keys() -> tuple[PublicKey, ...]:
+    return tuple(map(load_public_key, settings.alipay().public_keys))

@@ -38,9 +38,7 @@ def up(home: Path, overrides: Mapping[str, str], *, durable: bool = True) -> dic
             **_database_parameters(endpoint, database),
             "TokenIssuer": issuer,
             "TokenAudience": tokens.AUDIENCE,
-            "AlipayAppId": payee.app_id,
-            "AlipaySellerIds": payee.seller_id,
-            "AlipayPublicKey": payee.public_key,
+            **_alipay_parameters(endpoint, payee),
             **overrides,
         }
         name = stack_name(home)
@@ -101,6 +99,17 @@ def _database_parameters(endpoint: str, database: Mapping[str, Any]) -> dict[str
         "DatabaseTls": "verified" if database["ca"] else "off",
         "DatabaseTlsCa": database["ca"] or "",
         "DatabaseSecretArn": cloud.keep_secret(endpoint, "lockstep/database", account),
+    }
+
+
+def _alipay_parameters(endpoint: str, payee: alipay.Alipay) -> dict[str, str]:
+    app = {"private_key": payee.app_key_file.read_text()}
+    return {
+        "AlipayAppId": payee.app_id,
+        "AlipaySellerIds": payee.seller_id,
+        "AlipayPublicKey": payee.public_key,
+        "AlipaySecretArn": cloud.keep_secret(endpoint, "lockstep/alipay", app),
+        "AlipayGatewayUrl": payee.gateway_url,
     }
 
 

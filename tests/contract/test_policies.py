@@ -125,6 +125,24 @@ def test_a_function_may_send_to_the_queues_it_is_told_of_and_to_no_other(templat
         assert allowed.get(f"{name}Role", set()) == told
 
 
+def test_a_secret_is_read_by_whoever_is_told_of_it_and_by_no_other(template):
+    reading = {
+        (name, statement["Resource"]["Ref"])
+        for name, statement in statements(template)
+        if "secretsmanager:GetSecretValue" in listed(statement["Action"])
+    }
+    told = {
+        (f"{name}Role", variables["ALIPAY_SECRET_ARN"]["Ref"])
+        for name, function in of_type(template, "Lambda::Function").items()
+        if "ALIPAY_SECRET_ARN" in (variables := function["Environment"]["Variables"])
+    }
+    assert len(told) > 1
+    assert reading == told | {
+        ("EveryFunction", "DatabaseSecretArn"),
+        ("MigrateRole", "DatabaseOwnerSecretArn"),
+    }
+
+
 def test_every_worker_is_held_back_by_its_event_source(template):
     for mapping in of_type(template, "Lambda::EventSourceMapping").values():
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": {"Ref": "WorkerConcurrencyMax"}}

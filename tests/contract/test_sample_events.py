@@ -11,8 +11,9 @@ import pytest
 
 from infra.local.paths import ROOT
 from lockstep.alipay.form import body_bytes
+from lockstep.alipay.keys import load_public_key
 from lockstep.alipay.model import NoticeKind, TradeNotice
-from lockstep.alipay.notice import load_public_key, verify_and_parse
+from lockstep.alipay.notice import verify_and_parse
 from lockstep.api.requests import read_member_id, read_orders_query, read_place_order
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock
 from tests.support import template

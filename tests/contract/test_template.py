@@ -38,6 +38,10 @@ EVENTS = [
 ]
 
 
+# Who may ask Alipay for something, and so may read the app's own key.
+CALLERS = {"CancelOrder", "StartPayment", "SweepExpired"}
+
+
 def default(parameter):
     return TEMPLATE["Parameters"][parameter]["Default"]
 
@@ -92,10 +96,28 @@ def test_a_worker_reports_partial_failures_and_hides_no_message(function, event,
     assert f"{function}{event}" not in RESOURCES
 
 
-def test_the_key_of_alipay_is_where_notices_are_verified_and_nowhere_else():
-    holders = [
+def test_the_key_of_alipay_is_where_it_is_asked_or_tells_and_nowhere_else():
+    holders = {
         name
         for name, function in FUNCTIONS.items()
         if "ALIPAY_PUBLIC_KEY" in function.get("Environment", {}).get("Variables", {})
-    ]
-    assert holders == ["AlipayNotify"]
+    }
+    carriers = {
+        name for name, function in FUNCTIONS.items() if "CryptoLayer" in function.get("Layers", [])
+    }
+    assert holders == carriers == {"AlipayNotify", *CALLERS}
+
+
+def test_whoever_asks_alipay_has_all_that_it_takes():
+    callers = {
+        name: {variable for variable in variables if variable.startswith("ALIPAY_")}
+        for name, function in FUNCTIONS.items()
+        if "ALIPAY_SECRET_ARN"
+        in (variables := function.get("Environment", {}).get("Variables", {}))
+    }
+    assert callers.keys() == CALLERS
+    for told in callers.values():
+        assert told == {
+            *("ALIPAY_APP_ID", "ALIPAY_PUBLIC_KEY", "ALIPAY_SECRET_ARN"),
+            *("ALIPAY_GATEWAY_URL", "ALIPAY_NOTIFY_URL", "ALIPAY_RETURN_URL"),
+        }

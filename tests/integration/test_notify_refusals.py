@@ -257,5 +257,5 @@ def test_a_charset_that_alipay_does_not_use_is_refused(refused, charset):
 def test_a_key_that_is_none_is_answered_failure(refused, monkeypatch, key):
     monkeypatch.setenv("ALIPAY_PUBLIC_KEY", key)
     settings.alipay.cache_clear()
-    alipay_notify._alipay_key.cache_clear()
+    alipay_notify._alipay_keys.cache_clear()
     refused(http_event(ALIPAY.body()))

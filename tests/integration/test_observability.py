@@ -185,7 +185,7 @@ def notice(monkeypatch, order_no: str, amount: str = "9.90", **more: str):
     monkeypatch.setenv("ALIPAY_SELLER_IDS", SELLER_ID)
     monkeypatch.setenv("ALIPAY_PUBLIC_KEY", alipay_sign.public_key_base64(key))
     settings.alipay.cache_clear()
-    alipay_notify._alipay_key.cache_clear()
+    alipay_notify._alipay_keys.cache_clear()
     trade_no = secrets.token_hex(14)
     words = alipay_sign.payment_notice(APP_ID, SELLER_ID, order_no, trade_no, Decimal(amount))
     body = alipay_sign.form_body(words | more, key).decode()

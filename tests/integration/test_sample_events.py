@@ -11,7 +11,7 @@ from functions import (
     sweep_expired,
 )
 from infra.local import invariants
-from lockstep.alipay.notice import load_public_key
+from lockstep.alipay.keys import load_public_key
 from lockstep.orders.place import place
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order, place_command
@@ -39,7 +39,7 @@ def alipay(monkeypatch):
     monkeypatch.setenv("ALIPAY_APP_ID", APP_ID)
     monkeypatch.setenv("ALIPAY_SELLER_IDS", SELLER_ID)
     monkeypatch.setenv("ALIPAY_PUBLIC_KEY", ALIPAY_PUBLIC_KEY)
-    monkeypatch.setattr(alipay_notify, "_alipay_key", lambda: load_public_key(ALIPAY_PUBLIC_KEY))
+    monkeypatch.setattr(alipay_notify, "_alipay_keys", lambda: [load_public_key(ALIPAY_PUBLIC_KEY)])
 
 
 @pytest.mark.parametrize(("name", "status"), STATUSES.items())

@@ -296,6 +296,18 @@ def test_what_the_channel_told_of_a_close_before_its_answer_was_concluded_is_fin
     assert state(database) == ("CLOSED", "EXPIRED", "CLOSED", False)
 
 
+def test_an_order_does_not_wait_for_the_next_question_once_the_channel_told_of_the_close(
+    database, order
+):
+    age(database, TTL + 60)
+    sweep(unlimited)
+    database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3) + INTERVAL 15 MINUTE")
+    accept(a_trade_notice(order, kind=NoticeKind.UNPAID_CLOSE))
+    age(database, 31)
+    assert sweep(unlimited).orders_closed == 1
+    assert state(database) == ("CLOSED", "EXPIRED", "CLOSED", False)
+
+
 def test_an_answer_that_is_concluded_twice_changes_nothing_the_second_time(database, order):
     age(database, TTL + 60)
     attempt_id = database.value("SELECT id FROM oms_payment_attempt")

@@ -22,6 +22,7 @@ _KEPT = {"oms_order_transition", "schema_migration"}
 _CACHED_SETTINGS = (
     settings.database,
     settings.alipay,
+    settings.alipay_app,
     settings.alipay_notify_url,
     settings.alipay_return_url,
     settings.order_ttl_seconds,

@@ -84,7 +84,7 @@ class NoticeSigner:
         monkeypatch.setenv("ALIPAY_SELLER_IDS", self.seller_id)
         monkeypatch.setenv("ALIPAY_PUBLIC_KEY", alipay_sign.public_key_base64(self.key))
         forget_settings()
-        alipay_notify._alipay_key.cache_clear()
+        alipay_notify._alipay_keys.cache_clear()
 
 
 # --- what the base notice becomes: changes to it, with a notify_id of their own -------------------

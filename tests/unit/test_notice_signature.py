@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.hashes import MD5, SHA1, SHA256, HashAlgorit
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from infra.local import alipay_sign
+from lockstep.alipay.keys import load_public_key
 from lockstep.alipay.model import NoticeKind, NoticeRefused, Refusal
-from lockstep.alipay.notice import load_public_key
 from tests.support.notices import APP_ID, SELLER_ID, NoticeSigner
 from tests.support.reading import KEY, SIGNER, read, read_trade, refusal
 

@@ -1,7 +1,7 @@
 """Faults, as opposed to refusals: a refusal is an expected outcome and is returned as a value.
 
 LockstepError
-├── SettingMissing        the deployment is wrong: a variable is not set
+├── SettingMissing        the deployment is wrong: a value is not set
 ├── TryAgain              a passing fault outlived its retries; the same call may work later
 │   └── TimeShort         the time allowed for the operation ran out before it was decided
 └── InvariantBroken       the data contradicts itself: page someone, never answer normally
@@ -13,10 +13,10 @@ class LockstepError(Exception):
 
 
 class SettingMissing(LockstepError):
-    """An environment variable that this function needs is not set."""
+    """An environment variable, or a value of a secret, that this function needs is not set."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"environment variable {name} is not set")
+        super().__init__(f"{name} is not set")
 
 
 class TryAgain(LockstepError):

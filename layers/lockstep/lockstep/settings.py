@@ -1,10 +1,11 @@
 """What the environment decides, read once per process and named when it is missing."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
+from lockstep import secret
 from lockstep.errors import SettingMissing
 
 # A payment page is open for half an hour, as in most shops; a template parameter overrides it.
@@ -23,6 +24,14 @@ def _required(name: str) -> str:
     if not value:
         raise SettingMissing(name)
     return value
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    """The values that commas separate, at least one."""
+    values = tuple(filter(None, map(str.strip, _required(name).split(","))))
+    if not values:
+        raise SettingMissing(name)
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +74,66 @@ def database() -> DatabaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class AlipaySettings:
-    """Our side of the channel: the app, the payees it may pay to, the key its notices are signed
-    with."""
+    """What a notice is held to: the app, the payees it may pay to, the keys it may be signed with:
+    one, or two while Alipay's key is changed."""
 
     app_id: str
     seller_ids: frozenset[str]
-    public_key: str
+    public_keys: tuple[str, ...]
 
 
 @cache
 def alipay() -> AlipaySettings:
     return AlipaySettings(
         app_id=_required("ALIPAY_APP_ID"),
-        seller_ids=frozenset(
-            filter(None, map(str.strip, _required("ALIPAY_SELLER_IDS").split(",")))
-        ),
-        public_key=_required("ALIPAY_PUBLIC_KEY"),
+        seller_ids=frozenset(_listed("ALIPAY_SELLER_IDS")),
+        public_keys=_listed("ALIPAY_PUBLIC_KEY"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AlipayAppSettings:
+    """What it takes to call the gateway. Both serial numbers, or neither: they are sent where the
+    app is set up with certificates instead of bare keys."""
+
+    app_id: str
+    gateway_url: str
+    public_keys: tuple[str, ...]
+    private_key: str = field(repr=False)
+    app_cert_sn: str | None
+    alipay_root_cert_sn: str | None
+
+
+@cache
+def alipay_app() -> AlipayAppSettings:
+    """From the secret where one is named; the environment's own values are for one machine."""
+    arn = os.environ.get("ALIPAY_SECRET_ARN")
+    kept = secret.read(arn) if arn else _named_like_the_secret()
+    private_key = kept.get("private_key")
+    if not private_key:
+        raise SettingMissing("private_key in ALIPAY_SECRET_ARN" if arn else "ALIPAY_PRIVATE_KEY")
+    app_cert_sn, root_cert_sn = kept.get("app_cert_sn"), kept.get("alipay_root_cert_sn")
+    if bool(app_cert_sn) != bool(root_cert_sn):
+        raise SettingMissing("app_cert_sn" if root_cert_sn else "alipay_root_cert_sn")
+    return AlipayAppSettings(
+        app_id=_required("ALIPAY_APP_ID"),
+        gateway_url=_required("ALIPAY_GATEWAY_URL"),
+        public_keys=_listed("ALIPAY_PUBLIC_KEY"),
+        private_key=private_key,
+        app_cert_sn=app_cert_sn or None,
+        alipay_root_cert_sn=root_cert_sn or None,
+    )
+
+
+def _named_like_the_secret() -> dict[str, str | None]:
+    return {
+        name: os.environ.get(variable)
+        for name, variable in {
+            "private_key": "ALIPAY_PRIVATE_KEY",
+            "app_cert_sn": "ALIPAY_APP_CERT_SN",
+            "alipay_root_cert_sn": "ALIPAY_ROOT_CERT_SN",
+        }.items()
+    }
 
 
 @cache

@@ -5,31 +5,20 @@
 Pure: no clock, no network, no database. Every value in a `Notice` was signed by one of the given
 keys; whatever else arrives raises `NoticeRefused` and nothing but that. Whether the order exists,
 whether the amount is the order's and whether the trade is known are questions for the database.
-
-Only this module knows how Alipay's keys are stored and how its signatures are checked.
 """
 
-import base64
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
-
+from lockstep import beijing
+from lockstep.alipay.envelope import SIGN_TYPE
 from lockstep.alipay.form import lasting_id, read_form, signed_content, unambiguous_fields
+from lockstep.alipay.keys import PublicKey, is_signed
 from lockstep.alipay.model import Notice, NoticeKind, NoticeRefused, Refusal, TradeNotice
-from lockstep.beijing import to_utc
 from lockstep.money import FEN
-
-# RSA2 in Alipay's words: RSASSA-PKCS1-v1_5 over SHA-256, for which it asks 2048 bits.
-SIGN_TYPE: Final = "RSA2"
-KEY_BITS_MIN: Final = 2048
 
 # An allow-list, because Python knows codecs such as utf-7 and idna too. What is labelled gb2312 or
 # gbk is read with the superset of both, since senders rarely keep to the smaller sets.
@@ -44,8 +33,6 @@ _NOTIFY_ID: Final = re.compile(r"[!-~]{1,128}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # Decimal() itself also takes NaN, 1e1, 1_0, blanks around and full-width digits.
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
-# gmt_refund comes with a fraction of a second, the other times without.
-_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?")
 
 # The parameters that are read: those that decide something, and what is only shown to people.
 _DECIDING: Final = (
@@ -74,25 +61,8 @@ _KIND_WITHOUT_REFUND: Final = {
 }
 
 
-def load_public_key(text: str) -> RSAPublicKey:
-    """Read Alipay's public key: the bare base64 that its console shows, or PEM.
-
-    Raises ValueError if the text is neither, or not an RSA key of at least 2048 bits.
-    """
-    try:
-        if "-----BEGIN" in text:
-            key = load_pem_public_key(text.encode("ascii"))
-        else:
-            key = load_der_public_key(base64.b64decode("".join(text.split()), validate=True))
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError(f"not a public key: {error}") from error
-    if not isinstance(key, RSAPublicKey) or key.key_size < KEY_BITS_MIN:
-        raise ValueError(f"not an RSA key of {KEY_BITS_MIN} bits or more")
-    return key
-
-
 def verify_and_parse(
-    body: bytes, keys: Sequence[RSAPublicKey], app_id: str, seller_ids: frozenset[str]
+    body: bytes, keys: Sequence[PublicKey], app_id: str, seller_ids: frozenset[str]
 ) -> Notice:
     """Turn the body of a notice into a Notice: a TradeNotice, or one of kind OTHER.
 
@@ -108,26 +78,13 @@ def verify_and_parse(
     return _read_notice(fields, notify_id)
 
 
-def _check_signature(params: Mapping[str, str], keys: Sequence[RSAPublicKey]) -> None:
+def _check_signature(params: Mapping[str, str], keys: Sequence[PublicKey]) -> None:
     # Notices leave sign_type itself unsigned, so it may not choose the hash: that would let anyone
     # fall back to SHA-1. Left out, it means the one that we require.
     if params.get("sign_type", SIGN_TYPE) != SIGN_TYPE:
         raise NoticeRefused(Refusal.SIGN_TYPE_REFUSED, f"sign_type is not {SIGN_TYPE}")
-    try:
-        signature = base64.b64decode(params.get("sign", ""), validate=True)
-    except ValueError as error:
-        raise NoticeRefused(Refusal.SIGNATURE_INVALID, "sign is not base64") from error
-    content = signed_content(params)
-    if not any(_is_signed_by(key, signature, content) for key in keys):
+    if not is_signed(signed_content(params), params.get("sign", ""), keys):
         raise NoticeRefused(Refusal.SIGNATURE_INVALID, "signed by none of the keys")
-
-
-def _is_signed_by(key: RSAPublicKey, signature: bytes, content: bytes) -> bool:
-    try:
-        key.verify(signature, content, PKCS1v15(), SHA256())
-    except InvalidSignature:
-        return False
-    return True
 
 
 def _check_addressee(fields: Mapping[str, str], app_id: str, seller_ids: frozenset[str]) -> None:
@@ -231,14 +188,9 @@ def _decoded(value: str, charset: str) -> str:
     return value.encode("latin-1").decode(codec, errors="replace")
 
 
-def _utc(beijing: str) -> datetime | None:
-    """Read `yyyy-MM-dd HH:mm:ss[.S]`, which Alipay writes in Beijing time without an offset.
-
-    A time is evidence and never decides whether money is taken: None rather than a refusal.
-    """
-    if not _TIME.fullmatch(beijing):
-        return None
+def _utc(text: str) -> datetime | None:
+    """A time is evidence and never decides whether money is taken: None rather than a refusal."""
     try:
-        return to_utc(datetime.fromisoformat(beijing))
-    except (ValueError, OverflowError):  # the 31st of June; the first hours of the year 1
+        return beijing.read(text)
+    except ValueError:  # the 31st of June
         return None

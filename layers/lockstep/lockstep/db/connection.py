@@ -23,7 +23,7 @@ import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions, convert_datetime
 
-from lockstep import settings
+from lockstep import secret, settings
 from lockstep.db.errors import translate
 
 type Row = dict[str, Any]
@@ -181,13 +181,7 @@ def credentials(database: settings.DatabaseSettings) -> tuple[str, str]:
     """User and password, from the secret where one is named."""
     if database.secret_arn is None:
         return database.user or "", database.password or ""
-    import boto3  # noqa: PLC0415 - 200 ms that only a cold start with a secret pays
-    from botocore.config import Config  # noqa: PLC0415
-
-    patience = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 2})
-    client = boto3.client("secretsmanager", config=patience)
-    secret = client.get_secret_value(SecretId=database.secret_arn)
-    login = json.loads(secret["SecretString"])
+    login = secret.read(database.secret_arn)
     return login["username"], login["password"]
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from lockstep.alipay.model import TradeReport
+from lockstep.alipay.told import reports_of
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import InvariantBroken
 from lockstep.observability import count, logger
@@ -30,7 +31,6 @@ from lockstep.payments.conversation import (
     Paid,
     Question,
     Unpaid,
-    reports_of,
 )
 from lockstep.payments.model import PROVIDER, AttemptState
 from lockstep.payments.settle import settle

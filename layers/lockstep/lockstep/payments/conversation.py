@@ -21,7 +21,6 @@ from lockstep.alipay.answers import (
     TradeStatus,
     Unknown,
 )
-from lockstep.alipay.model import NoticeKind, TradeReport
 
 if TYPE_CHECKING:
     from lockstep.alipay.gateway import Gateway
@@ -151,35 +150,3 @@ def _no_answer(outcome: Outcome[Trade] | Outcome[None]) -> NotKnown:
             raise AssertionError("an answer is no lack of one")
         case _:
             assert_never(outcome)
-
-
-def reports_of(trade: Trade) -> tuple[TradeReport, ...]:
-    """What a trade that was asked about tells, in the order in which it happened."""
-
-    def report(kind: NoticeKind) -> TradeReport:
-        return TradeReport(
-            kind=kind,
-            out_trade_no=trade.out_trade_no,
-            trade_no=trade.trade_no,
-            total_amount=trade.total_amount,
-            refund_fee=trade.total_amount if kind is NoticeKind.REFUND else None,
-            out_biz_no=None,
-            gmt_payment=trade.paid_at,
-            gmt_close=None,
-            is_finished=trade.status is TradeStatus.TRADE_FINISHED,
-            told_by="query",
-        )
-
-    match trade.status:
-        case TradeStatus.WAIT_BUYER_PAY:
-            return ()
-        case TradeStatus.TRADE_SUCCESS:
-            return (report(NoticeKind.PAYMENT),)
-        case TradeStatus.TRADE_FINISHED:
-            return (report(NoticeKind.PAYMENT), report(NoticeKind.FINISHED))
-        case TradeStatus.TRADE_CLOSED if trade.paid_at is None:
-            return (report(NoticeKind.UNPAID_CLOSE),)
-        case TradeStatus.TRADE_CLOSED:
-            return (report(NoticeKind.PAYMENT), report(NoticeKind.REFUND))
-        case _:
-            assert_never(trade.status)

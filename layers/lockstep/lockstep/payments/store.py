@@ -151,10 +151,12 @@ def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
     return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
 
 
-# CLOSING -> CLOSED. Whoever asked still owes what follows for the order, so next_ask_at stays.
+# CLOSING -> CLOSED. Whoever asked still owes what follows for the order: if not at once, the sweep
+# does it soon, however late the next question would have been.
 CLOSE_ASKED_ATTEMPT: Final = """
 UPDATE oms_payment_attempt
-SET state = 'CLOSED'
+SET state = 'CLOSED',
+    next_ask_at = LEAST(next_ask_at, TIMESTAMPADD(SECOND, 30, NOW(3)))
 WHERE out_trade_no = %s
   AND state = 'CLOSING'
 """
