@@ -5,11 +5,12 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from lockstep.alipay import gateway
 from lockstep.api import answers
 from lockstep.api.app import new_app
 from lockstep.api.requests import check_order_no, read_member_id
 from lockstep.observability import count, observed
-from lockstep.orders.close import cancel
+from lockstep.payments.cancel import cancel
 
 app = new_app()
 
@@ -17,7 +18,7 @@ app = new_app()
 @app.post("/orders/<order_no>/cancel")
 def cancel_order(order_no: str) -> Response[str]:
     member_id = read_member_id(app.current_event.raw_event)
-    outcome = cancel(member_id, check_order_no(order_no))
+    outcome = cancel(member_id, check_order_no(order_no), gateway.connect)
     count("Cancel", type(outcome).__name__)
     return answers.to_cancel(outcome)
 

@@ -7,7 +7,7 @@ and the tests hold every real answer against them. A member without a default is
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, Field, RootModel, WithJsonSchema, create_model
 
 from lockstep.api.problems import PROBLEMS
 from lockstep.api.requests import ORDER_NO
@@ -32,6 +32,8 @@ Time = Annotated[
     ),
 ]
 OrderNo = Annotated[str, Field(pattern=f"^{ORDER_NO.pattern}$")]
+# The first payment of an order has the order's own number, later ones add to it.
+OutTradeNo = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,32}(_[0-9]+)?$")]
 Status = Annotated[str, one_of(OrderStatus, OrderStatus.NONE)]
 
 
@@ -122,6 +124,28 @@ class CancelledOrder(BaseModel):
     order: Order
 
 
+class PayByUrl(BaseModel):
+    """Products page and wap: what a browser opens."""
+
+    out_trade_no: OutTradeNo
+    pay_url: str
+    amount: Amount
+    expires_at: Time
+
+
+class PayByCode(BaseModel):
+    """Product qr: what a code to scan says."""
+
+    out_trade_no: OutTradeNo
+    qr_code: str
+    amount: Amount
+    expires_at: Time
+
+
+class StartedPayment(RootModel[PayByUrl | PayByCode]):
+    """How to pay, and until when."""
+
+
 class StockOfSku(BaseModel):
     sku_id: int
     title: str
@@ -156,6 +180,7 @@ _EXTRAS: dict[str, dict[str, Any]] = {
         "lines": (list[ShortLine], ...),
         "own_orders": (Annotated[list[OrderNo], Field(default_factory=list)]),
     },
+    "ORDER_NOT_PAYABLE": {"order_status": (Status, ...)},
     "ORDER_NOT_CANCELLABLE": {"order_status": (Status, ...)},
 }
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from infra import openapi_models as answers
-from lockstep.api.requests import KEY, ORDER_NO, SKU_ID_MAX, PlaceOrderBody
+from lockstep.api.requests import KEY, ORDER_NO, SKU_ID_MAX, PlaceOrderBody, StartPaymentBody
 from lockstep.orders.model import OrderStatus
 
 type Json = dict[str, Any]
@@ -131,6 +131,28 @@ OPERATIONS: Final = (
         ("MEMBER_ID_INVALID", "ORDER_NOT_FOUND", "ORDER_NOT_CANCELLABLE", "TRY_AGAIN"),
         (_ORDER_NO,),
         waits=frozenset({202}),
+    ),
+    Operation(
+        "post",
+        "/orders/{order_no}/payments",
+        "startPayment",
+        "A link by which an unpaid order can be paid.",
+        {
+            201: ("A new payment.", answers.StartedPayment),
+            200: ("The same payment again, while it can be paid.", answers.StartedPayment),
+        },
+        (
+            "BODY_UNREADABLE",
+            "MEMBER_ID_INVALID",
+            "ORDER_NOT_FOUND",
+            "ORDER_NOT_PAYABLE",
+            "STOCK_NOT_HELD",
+            "ORDER_EXPIRED",
+            "BODY_INVALID",
+            "TRY_AGAIN",
+        ),
+        (_ORDER_NO,),
+        StartPaymentBody,
     ),
     Operation(
         "get",

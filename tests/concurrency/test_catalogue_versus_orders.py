@@ -19,11 +19,11 @@ from lockstep.inventory import store as inventory
 from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed
-from lockstep.orders.close import cancel
 from lockstep.orders.model import InFlight, OutOfStock, Placed
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, a_trade_notice, assert_at_rest, place_command, try_hold
+from tests.support.channel import cancel
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once, crowd
 
 SKU_IDS = range(1001, 1006)

@@ -15,8 +15,11 @@ from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
+from lockstep.orders import unpaid_store as unpaid
+from lockstep.payments import attempt_store as attempts
 from lockstep.payments import store as payments
 from tests.concurrency import (
+    test_guards_of_attempts,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -29,6 +32,7 @@ from tests.concurrency import (
 from tests.concurrency.taking_away import Clause
 
 TABLES: Final = (
+    test_guards_of_attempts,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -66,7 +70,15 @@ def guards_in(store: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 # Each with how many guards it has at least, so that a search which finds none is noticed.
-STORES: Final = ((inventory, 8), (orders, 12), (requests, 2), (messages, 2), (payments, 8))
+STORES: Final = (
+    (inventory, 8),
+    (orders, 12),
+    (unpaid, 2),
+    (requests, 2),
+    (messages, 2),
+    (payments, 8),
+    (attempts, 7),
+)
 
 
 @pytest.mark.parametrize(

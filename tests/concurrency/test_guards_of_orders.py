@@ -13,8 +13,8 @@ import pytest
 
 from lockstep import fingerprint
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.orders import request_store, store
-from lockstep.orders.close import cancel, close
+from lockstep.orders import request_store, store, unpaid_store
+from lockstep.orders.close import close
 from lockstep.orders.model import (
     CancelRequested,
     Closed,
@@ -32,6 +32,7 @@ from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
 from tests.concurrency.taking_away import Clause, constraint, replaced
 from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order, place_command
+from tests.support.channel import cancel
 from tests.support.database import Database
 
 # --- requests ------------------------------------------------------------------------------------
@@ -100,13 +101,13 @@ def pay_too_little(database: Database) -> tuple[bool, str]:
 
 def wish_to_cancel_a_paid_order(database: Database) -> bool:
     order = paid(database)
-    return in_transaction(partial(store.request_cancel, order_id=order.id))
+    return in_transaction(partial(unpaid_store.request_cancel, order_id=order.id))
 
 
 def wish_to_cancel_twice(database: Database) -> tuple[bool, bool]:
     order = unpaid(database)
     database.execute("UPDATE oms_order SET cancel_requested_at = '2026-11-30'")
-    again = in_transaction(partial(store.request_cancel, order_id=order.id))
+    again = in_transaction(partial(unpaid_store.request_cancel, order_id=order.id))
     kept = database.count("oms_order", cancel_requested_at="2026-11-30")
     return again, kept == 1
 
@@ -151,6 +152,8 @@ LEGAL_EVENTS: Final = constraint("oms_order_event", "FOREIGN KEY fk_event_transi
 BY_PAIRS: Final = "refused by fk_order_transition"
 BY_EVENTS: Final = "refused by fk_event_transition"
 UNPAID: Final = "PENDING_PAYMENT"
+# The channel was asked, and never answered.
+UNKNOWN: Final = "PAYMENT_PROCESSING"
 
 GUARDS: Final = (
     Guard(
@@ -184,13 +187,13 @@ GUARDS: Final = (
     Guard(
         "CLOSE_ORDER: no attempt is OPEN",
         partial(cancel_with_an_attempt, state="OPEN"),
-        (CancelRequested, UNPAID),
+        (CancelRequested, UNKNOWN),
         ((Clause(store, "CLOSE_ORDER", NO_OPEN_ATTEMPT), (Closed, "CLOSED")),),
     ),
     Guard(
         "CLOSE_ORDER: no attempt is CLOSING",
         partial(cancel_with_an_attempt, state="CLOSING"),
-        (CancelRequested, UNPAID),
+        (CancelRequested, UNKNOWN),
         ((Clause(store, "CLOSE_ORDER", "'OPEN', 'CLOSING'", "'OPEN'"), (Closed, "CLOSED")),),
     ),
     Guard(
@@ -233,7 +236,7 @@ GUARDS: Final = (
         "REQUEST_CANCEL: not paid",
         wish_to_cancel_a_paid_order,
         False,
-        ((Clause(store, "REQUEST_CANCEL", OPEN_STATES), True),),
+        ((Clause(unpaid_store, "REQUEST_CANCEL", OPEN_STATES), True),),
     ),
     Guard(
         "REQUEST_CANCEL: not asked for before",
@@ -241,7 +244,7 @@ GUARDS: Final = (
         (False, True),
         (
             (
-                Clause(store, "REQUEST_CANCEL", "AND cancel_requested_at IS NULL"),
+                Clause(unpaid_store, "REQUEST_CANCEL", "AND cancel_requested_at IS NULL"),
                 (True, False),
             ),
         ),

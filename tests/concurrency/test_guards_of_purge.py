@@ -11,13 +11,13 @@ from lockstep.db.transaction import in_transaction
 from lockstep.inventory.release import release
 from lockstep.messaging import outbox
 from lockstep.messaging.contracts import ReserveStock
-from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from lockstep.upkeep import purge_store as store
 from lockstep.upkeep.purge import Purged, Retention, purge
 from tests.concurrency.guards import Guard, assert_missed
 from tests.concurrency.taking_away import Clause
 from tests.support.builders import a_sku, a_trade_notice, an_order
+from tests.support.channel import cancel
 from tests.support.database import Database
 
 AGED: Final = (

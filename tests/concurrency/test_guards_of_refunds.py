@@ -13,7 +13,6 @@ import pytest
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import store as orders
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order
 from lockstep.orders.refund import record_refund
 from lockstep.payments import store
@@ -22,6 +21,7 @@ from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
 from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, a_trade_notice, an_order
+from tests.support.channel import cancel
 from tests.support.database import Database
 
 # --- of an order ---------------------------------------------------------------------------------

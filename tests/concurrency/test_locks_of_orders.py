@@ -11,7 +11,6 @@ import pytest
 
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import request_store, store
-from lockstep.orders.close import cancel
 from lockstep.orders.model import (
     CancelRequested,
     Closed,
@@ -27,6 +26,7 @@ from lockstep.payments.model import Result
 from tests.concurrency.guards import Guard, assert_missed
 from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, a_trade_notice, an_order, place_command
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
 

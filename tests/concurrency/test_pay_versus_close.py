@@ -14,7 +14,6 @@ from typing import Final, LiteralString
 
 from lockstep.alipay.model import NoticeKind
 from lockstep.db import connection
-from lockstep.orders.close import cancel
 from lockstep.orders.model import (
     CancelOutcome,
     CancelRequested,
@@ -27,6 +26,7 @@ from lockstep.orders.query import find
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.threads import crowd, in_rounds
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 
 from lockstep.inventory.confirm import confirm
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Placed
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.upkeep import purge_store
 from lockstep.upkeep.purge import Purged, Retention, purge
 from tests.support.builders import a_sku, a_trade_notice, assert_at_rest, place_command
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meeting, at_once, crowd
 

@@ -27,12 +27,11 @@ from lockstep.alipay.model import TradeNotice
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox
 from lockstep.messaging.relay import relay
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order, Placed, PlaceOrder, Replayed
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
-from lockstep.upkeep.sweep import sweep
 from tests.support.builders import a_sku, a_trade_notice
+from tests.support.channel import cancel, sweep
 from tests.support.database import Database, forget_settings
 from tests.support.threads import crowd
 from tests.support.wire import Wire

@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.db.errors import Contended
 from lockstep.inventory import store as inventory
-from lockstep.orders.close import cancel, expire
+from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import (
     CancelOutcome,
@@ -27,7 +27,7 @@ from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from lockstep.upkeep import store
-from lockstep.upkeep.sweep import Swept, sweep
+from lockstep.upkeep.sweep import Swept
 from tests.support.builders import (
     a_sku,
     a_trade_notice,
@@ -36,6 +36,7 @@ from tests.support.builders import (
     deliver_outbox,
     place_command,
 )
+from tests.support.channel import cancel, sweep
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meeting, at_once, crowd, in_rounds
 

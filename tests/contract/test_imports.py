@@ -95,7 +95,16 @@ def test_only_whoever_talks_to_alipay_carries_cryptography(layers):
     }
     needing = {f for f in FUNCTIONS if "cryptography" in start(f, layers_of(f, layers))}
     # PyMySQL takes it wherever it lies, for one way to log in, so a layer too many is 60 ms lost.
-    assert with_crypto == needing == {"alipay_notify", "cancel_order", "sweep_expired"}
+    assert (
+        with_crypto
+        == needing
+        == {
+            "alipay_notify",
+            "cancel_order",
+            "start_payment",
+            "sweep_expired",
+        }
+    )
 
 
 def test_the_gateway_itself_loads_no_cryptography_before_it_connects(layers, tmp_path):

@@ -12,6 +12,7 @@ from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
+from lockstep.orders import unpaid_store as unpaid
 from lockstep.orders.model import (
     OPEN_STATUSES,
     ORDER_TRANSITIONS,
@@ -20,6 +21,7 @@ from lockstep.orders.model import (
     OrderStatus,
     RequestState,
 )
+from lockstep.payments import attempt_store as attempts
 from lockstep.payments import store as payments
 from lockstep.payments.model import (
     ATTEMPT_TRANSITIONS,
@@ -127,8 +129,9 @@ def test_the_database_knows_the_states_of_the_code_and_no_other():
 
 
 def test_every_change_of_an_orders_status_is_an_edge():
-    taken = edges(orders, "oms_order", "status")
+    taken = edges(orders, "oms_order", "status") | edges(unpaid, "oms_order", "status")
     assert taken.keys() == {
+        "MARK_PROCESSING",
         "MARK_HELD",
         "CLOSE_ORDER",
         "EXPIRE_ORDER",
@@ -143,7 +146,8 @@ def test_every_change_of_an_orders_status_is_an_edge():
 
 
 def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
-    for name, (change, _) in updates(orders, "oms_order", "status").items():
+    changes = updates(orders, "oms_order", "status") | updates(unpaid, "oms_order", "status")
+    for name, (change, _) in changes.items():
         # MySQL assigns from left to right: after `status = …` it would be the new one.
         assert change.index("prev_status = status") < change.index("    status = "), name
 
@@ -182,13 +186,18 @@ def test_every_change_of_a_payment_is_an_edge():
 
 
 def test_every_change_of_an_attempt_is_an_edge():
-    taken = edges(payments, "oms_payment_attempt", "state")
-    assert taken == {
+    of_notices = edges(payments, "oms_payment_attempt", "state")
+    of_questions = edges(attempts, "oms_payment_attempt", "state")
+    assert of_notices == {
         "MARK_ATTEMPT_PAID": {("OPEN", "PAID"), ("CLOSING", "PAID")},
         "CLOSE_OPEN_ATTEMPT": {("OPEN", "CLOSED")},
         "CLOSE_ASKED_ATTEMPT": {("CLOSING", "CLOSED")},
     }
-    for pairs in taken.values():
+    assert of_questions == {
+        "BEGIN_CLOSING": {("OPEN", "CLOSING")},
+        "CLOSE_ATTEMPT": {("OPEN", "CLOSED"), ("CLOSING", "CLOSED")},
+    }
+    for pairs in (*of_notices.values(), *of_questions.values()):
         assert {pair for pair in pairs if pair[1] not in ATTEMPT[pair[0]]} == set()
 
 

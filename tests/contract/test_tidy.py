@@ -18,7 +18,12 @@ SQL_STANDS_IN = re.compile(r"\w+/(\w+_)?store\.py|upkeep/checks\.py")
 SQL_TOO = {"db/connection.py": {"SET "}}
 
 # A fault of any kind is an answer here: to the queue, to the outbox, to a row of the sweep.
-EDGES = {"messaging/consumer.py", "messaging/outbox.py", "upkeep/sweep.py"}
+EDGES = {
+    "messaging/consumer.py",
+    "messaging/outbox.py",
+    "upkeep/ask_due.py",
+    "upkeep/sweep.py",
+}
 
 BANNED_CALLS = {
     "print": "logger",

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from lockstep.orders.close import cancel
 from lockstep.orders.model import CancelRequested
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel, sweep
 from tests.support.notices import (
     an_attempt,
     attempt_state,
@@ -142,12 +142,20 @@ def test_the_close_of_no_attempt_of_an_order_that_has_some_moves_nothing(databas
     assert order_row(database) == OPEN
 
 
-def test_a_close_after_the_member_asked_to_cancel_is_the_members(database, order_id):
+def test_a_close_that_a_cancel_asked_for_ends_in_the_members_name(database, order_id):
+    """It comes after an answer that was lost: it closes the attempt, the sweep the order."""
     an_attempt(database, order_id, "O1")
     assert cancel(42, "O1") == CancelRequested(order_id)
-    assert ALIPAY.accept(**closed_unpaid()) is Result.ORDER_CLOSED
+    assert ALIPAY.accept(**closed_unpaid()) is Result.NOTED
+    assert attempt_state(database, "O1") == "CLOSED"
+    database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3)")
+    swept = sweep(lambda: True)
+    assert (swept.orders_closed, swept.asked) == (1, 0)
     assert order_row(database)[:2] == ("CLOSED", "CANCELLED")
-    assert trail(database, order_id) == [("PENDING_PAYMENT", "CLOSED", "alipay", "CANCELLED")]
+    assert trail(database, order_id) == [
+        ("PENDING_PAYMENT", "PAYMENT_PROCESSING", "member:42", "ANSWER_UNKNOWN"),
+        ("PAYMENT_PROCESSING", "CLOSED", "system:sweep_expired", "CANCELLED"),
+    ]
     assert_at_rest(database)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import store as orders
+from lockstep.orders import unpaid_store
 from lockstep.orders.model import ORDER_TRANSITIONS, CloseReason, OrderStatus
 from lockstep.payments import store as payments
 from lockstep.payments.model import PaymentState
@@ -59,7 +60,7 @@ STATUSES = [status for status in OrderStatus if status is not OrderStatus.NONE]
     [
         (partial(orders.mark_paid, amount=PAY), UNPAID),
         (partial(orders.close_order, reason=CloseReason.EXPIRED), {"RESERVING", *UNPAID}),
-        (orders.request_cancel, {"RESERVING", *UNPAID}),
+        (unpaid_store.request_cancel, {"RESERVING", *UNPAID}),
     ],
     ids=["mark_paid", "close_order", "request_cancel"],
 )

@@ -7,9 +7,9 @@ import pytest
 
 from lockstep.db import connection
 from lockstep.inventory.confirm import confirm
-from lockstep.orders.close import cancel
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.notices import (
     closed_unpaid,
     finished,

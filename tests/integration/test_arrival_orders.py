@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from lockstep.alipay.model import Notice
-from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.notices import books, finished, refunded, refunded_in_full, the_order
 from tests.support.reading import SIGNER, read

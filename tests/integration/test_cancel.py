@@ -6,8 +6,7 @@ import pytest
 
 from lockstep.alipay.model import NoticeKind
 from lockstep.db.transaction import in_transaction
-from lockstep.orders import store
-from lockstep.orders.close import cancel
+from lockstep.orders import store, unpaid_store
 from lockstep.orders.model import (
     CancelRequested,
     Closed,
@@ -19,6 +18,7 @@ from lockstep.orders.model import (
 )
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.flows import a_notice
 from tests.support.raw_rows import insert_row
@@ -132,7 +132,7 @@ def test_the_statements_themselves_spare_a_paid_order(database, order, status):
     lead_to(database, status)
     before = database.dump(["oms_order"])
     closed = in_transaction(lambda tx: store.close_order(tx, order.id, CloseReason.EXPIRED))
-    asked = in_transaction(lambda tx: store.request_cancel(tx, order.id))
+    asked = in_transaction(lambda tx: unpaid_store.request_cancel(tx, order.id))
     assert (closed, asked) == (False, False)
     assert database.dump(["oms_order"]) == before
 
@@ -153,10 +153,11 @@ def test_a_cancel_after_a_full_refund_is_refused_by_name(database, order):
 
 @pytest.mark.parametrize("state", ["OPEN", "CLOSING"])
 def test_with_a_payment_page_that_may_be_open_the_wish_is_kept(database, order, state):
+    """The channel does not answer here; what it may say is test_cancel_asks.py's."""
     an_attempt(database, order, state)
     assert cancel(42, order.order_no) == CancelRequested(order.id)
     row = database.one("SELECT status, close_reason, cancel_requested_at FROM oms_order")
-    assert (row["status"], row["close_reason"]) == ("PENDING_PAYMENT", None)
+    assert (row["status"], row["close_reason"]) == ("PAYMENT_PROCESSING", None)
     assert row["cancel_requested_at"] is not None
     assert staged(database) == []
     assert database.stock(1001) == (10, 2)

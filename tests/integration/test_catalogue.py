@@ -10,10 +10,10 @@ from lockstep.inventory import catalogue, catalogue_store
 from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
 from lockstep.inventory.catalogue_file import RowError, RowFault
 from lockstep.inventory.confirm import confirm
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Closed, OutOfStock, Placed
 from lockstep.orders.place import place
 from tests.support.builders import a_sku, an_order, assert_at_rest, place_command, try_hold
+from tests.support.channel import cancel
 from tests.support.dying import count_round_trips, die_at
 from tests.support.plans import plan_of
 

@@ -9,10 +9,10 @@ from lockstep.inventory.model import Confirmed, Refusal, Refused
 from lockstep.inventory.release import release
 from lockstep.messaging.consumer import DeliverAgain
 from lockstep.messaging.contracts import ConfirmStock
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.flows import LINES, a_notice
 

@@ -13,11 +13,11 @@ from lockstep.inventory.release import release
 from lockstep.messaging import store
 from lockstep.messaging.consumer import DeliverAgain, consume
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from tests.support.batches import a_record, batch, failed_ids, record_of
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.flows import a_notice
 from tests.support.lambda_context import Context
 

@@ -1,8 +1,8 @@
 """Die before and after every round trip of every operation, then try again as life would.
 
 The round trips are counted by one run, so a statement that is added later is a crash point too. The
-member sends the request again, the queue delivers again, Alipay notifies again; then all rows equal
-those of the run that never died, and the invariants hold.
+member sends the request again, the queue delivers again, Alipay notifies again, the next sweep asks
+again; then all rows equal those of the run that never died, and the invariants hold.
 """
 
 import pytest
@@ -11,7 +11,7 @@ from lockstep.db import connection
 from tests.support.builders import assert_at_rest
 from tests.support.database import Database
 from tests.support.dying import count_round_trips, die_at
-from tests.support.flows import FLOWS, Flow
+from tests.support.flows import FLOWS, TALKS, Flow
 from tests.support.histories import what_is_left
 
 ROUND_TRIPS_MIN = {
@@ -25,6 +25,10 @@ ROUND_TRIPS_MIN = {
     "refund": 10,
     "confirm": 6,
     "release": 6,
+    "start": 6,
+    "cancel_asked": 15,
+    "expire_asked": 15,
+    "poll_paid": 15,
 }
 
 
@@ -37,7 +41,7 @@ def undisturbed(database: Database, flow: Flow) -> tuple[int, dict[str, list[str
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("flow", FLOWS + TALKS, ids=str)
 def test_a_death_at_any_round_trip_changes_nothing_in_the_end(database, flow, after):
     trips, expected = undisturbed(database, flow)
     assert trips >= ROUND_TRIPS_MIN[flow.name]
@@ -70,7 +74,7 @@ def test_a_death_before_the_commit_leaves_nothing_at_all(database, flow):
     assert seen == [before] * commit + [done] * (trips - commit)
 
 
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("flow", FLOWS + TALKS, ids=str)
 def test_two_deaths_in_a_row_change_nothing_either(database, flow):
     trips, expected = undisturbed(database, flow)
     database.empty()

@@ -28,6 +28,7 @@ ORDER = {"oms_order": "PRIMARY"}
 SKU = {"ims_sku_stock": "PRIMARY"}
 RESERVATION = {"ims_reservation": "uk_reservation"}
 ATTEMPT = {"oms_payment_attempt": "uk_attempt_out_trade_no"}
+ATTEMPT_ROW = {"oms_payment_attempt": "PRIMARY"}
 PAYMENT = {"oms_order_payment": "PRIMARY"}
 OF_THE_ATTEMPT = "ix_attempt_order"
 WITH_HOLD = {"r": "uk_reservation"}
@@ -63,6 +64,8 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "orders.MARK_HELD": (("2026-12-01", 200), ORDER),
     "orders.MARK_PAID": ((200, "9.90"), ORDER),
     "orders.REQUEST_CANCEL": ((200,), ORDER),
+    "orders.MARK_PROCESSING": ((200,), ORDER),
+    "orders.READ_PAYABLE": ((200,), {"o": "PRIMARY", **WITH_HOLD}),
     "orders.RECORD_REFUNDED_AMOUNT": ({"order_id": 200, "refunded": "9.90"}, ORDER),
     "orders.MARK_REFUNDING": ((200,), ORDER),
     "orders.MARK_REFUNDED": ((200,), ORDER),
@@ -90,7 +93,11 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
         (200, (1001, 1002)),
         {"o": "ix_order_member", "r": "uk_reservation", "i": "PRIMARY"},
     ),
-    "upkeep.READ_EXPIRED_ORDERS": (PAGE, {"o": "ix_order_expiry", "a": OF_THE_ATTEMPT}),
+    "upkeep.READ_EXPIRED_ORDERS": (
+        {**PAGE, "status": "PENDING_PAYMENT"},
+        {"o": "ix_order_expiry", "a": OF_THE_ATTEMPT},
+    ),
+    "upkeep.READ_DUE_ATTEMPTS": (PAGE, {"oms_payment_attempt": "ix_attempt_ask"}),
     "upkeep.READ_WAITING_ORDERS": ({**PAGE, "seconds": 60}, {"o": "ix_order_waiting"}),
     "upkeep.READ_OVERDUE_HOLDS": (PAGE, {"r": "ix_reservation_expiry", "o": "PRIMARY"}),
     "upkeep.READ_UNSETTLED_HOLDS": (
@@ -105,6 +112,15 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.MARK_ATTEMPT_PAID": ((f"{NO}_2",), ATTEMPT),
     "payments.CLOSE_OPEN_ATTEMPT": ((f"{NO}_2",), ATTEMPT),
     "payments.CLOSE_ASKED_ATTEMPT": ((f"{NO}_2",), ATTEMPT),
+    "payments.READ_ATTEMPTS": ((200,), {"oms_payment_attempt": OF_THE_ATTEMPT}),
+    "payments.READ_ATTEMPT": ((60, 1), ATTEMPT_ROW),
+    "payments.BEGIN_CLOSING": ((1,), ATTEMPT_ROW),
+    "payments.ASK_NOW": ((1,), ATTEMPT_ROW),
+    "payments.LEASE_ATTEMPT": ((30, 1), ATTEMPT_ROW),
+    "payments.CLOSE_ATTEMPT": ((1,), ATTEMPT_ROW),
+    "payments.POSTPONE_POLL": ((60, 60, 1), ATTEMPT_ROW),
+    "payments.POSTPONE_CLOSE": ((60, 1), ATTEMPT_ROW),
+    "payments.FORGET_ATTEMPT": ((1,), ATTEMPT_ROW),
     "payments.LOCK_PAYMENT": (
         {"provider": "alipay", "trade_no": "T200"},
         {"p": "uk_payment_trade", "n": "ix_notice_trade"},
@@ -156,10 +172,12 @@ PLAIN_INSERTS: dict[str, Arguments] = {
     "payments.INSERT_NOTICE": dict.fromkeys(
         re.findall(r"%\((\w+)\)s", STATEMENTS["payments.INSERT_NOTICE"])
     ),
+    "payments.INSERT_ATTEMPT": (1, "new", "page", "1.00", "2026-11-30", 60),
     "payments.INSERT_PAYMENT": ("alipay", "T", "O", 1, "1.00", "APPLIED", None, None),
 }
 # Statements that sort, and why it costs nothing that grows.
 MAY_SORT = {
+    "payments.READ_ATTEMPTS": "the payment pages of one order",
     "orders.READ_OWN_HOLDS": "the unpaid orders of one member, only after a shortage",
 }
 

@@ -11,7 +11,7 @@ from lockstep.db.transaction import in_transaction
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReserveStock
 from lockstep.orders import hold as hold_module
-from lockstep.orders.close import cancel, expire
+from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, NotWaiting, Order, OutOfStock, SoldOut
 from lockstep.orders.place import place
@@ -27,6 +27,7 @@ from tests.support.builders import (
     deliver_outbox,
     place_command,
 )
+from tests.support.channel import cancel
 from tests.support.database import Database, forget_settings
 from tests.support.http_events import an_order_body, post_order
 from tests.support.lambda_context import Context

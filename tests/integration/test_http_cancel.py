@@ -1,14 +1,14 @@
 """POST /orders/{order_no}/cancel on a real database: every status and code."""
 
-from functools import partial
-
 import pytest
 
+from lockstep.alipay import gateway
 from lockstep.db import connection
-from lockstep.db.transaction import in_transaction
 from lockstep.orders.model import OrderStatus
+from lockstep.payments import cancel as cancelling
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import ScriptedChannel
 from tests.support.http_events import cancel_order, get, post_order
 
 
@@ -47,7 +47,7 @@ def test_an_order_that_closed_for_another_reason_is_answered_as_it_is(database, 
 
 
 @pytest.mark.parametrize("state", ["OPEN", "CLOSING"])
-def test_the_wish_is_kept_while_a_payment_may_be_on_its_way(database, state):
+def test_the_wish_is_kept_while_a_payment_may_be_on_its_way(database, state, monkeypatch):
     a_sku(database)
     order = an_order()
     database.execute(
@@ -55,10 +55,11 @@ def test_the_wish_is_kept_while_a_payment_may_be_on_its_way(database, state):
         "expires_at) VALUES (%s, %s, 'page', 9.90, %s, NOW(3))",
         (order.id, order.order_no, state),
     )
+    monkeypatch.setattr(gateway, "connect", ScriptedChannel())
     answer = ask(cancel_order(order.order_no))
     assert answer.status == 202
     assert int(answer.headers["retry-after"]) >= 1
-    assert answer.document["order"]["status"] == "PENDING_PAYMENT"
+    assert answer.document["order"]["status"] == "PAYMENT_PROCESSING"
     requested = database.value("SELECT cancel_requested_at FROM oms_order")
     assert requested is not None
     ask(cancel_order(order.order_no))
@@ -121,9 +122,7 @@ def test_a_row_that_stays_locked_is_a_reason_to_come_back(database, monkeypatch)
     a_sku(database)
     order_no = an_order().order_no
     monkeypatch.setenv("DATABASE_LOCK_WAIT_SECONDS", "1")
-    monkeypatch.setattr(
-        "lockstep.orders.close.in_transaction", partial(in_transaction, within_seconds=1.2)
-    )
+    monkeypatch.setattr(cancelling, "_BEGIN_SECONDS", 1)
     connection.discard()
     with database.another_session() as blocker, blocker.cursor() as cursor:
         cursor.execute("SELECT * FROM oms_order FOR UPDATE")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lockstep.orders.close import cancel
 from tests.support.api import ask
 from tests.support.builders import a_sku, an_order
+from tests.support.channel import cancel
 from tests.support.http_events import get, post_order
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

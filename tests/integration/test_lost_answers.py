@@ -10,7 +10,7 @@ from lockstep.db.transaction import in_transaction
 from tests.support.builders import a_sku, assert_at_rest
 from tests.support.database import forget_settings
 from tests.support.flaky_proxy import Cut, between
-from tests.support.flows import FLOWS
+from tests.support.flows import FLOWS, TALKS
 from tests.support.histories import what_is_left
 
 RAISE_STOCK = "UPDATE ims_sku_stock SET stock = stock + 1 WHERE sku_id = 1001"
@@ -27,8 +27,9 @@ def proxy(database, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", Cut)
-@pytest.mark.parametrize("flow", FLOWS, ids=str)
+@pytest.mark.parametrize("flow", FLOWS + TALKS, ids=str)
 def test_an_operation_ends_in_the_same_rows_as_without_the_fault(database, proxy, flow, cut):
+    """A sweep whose claim was committed finds its own lease: the sweep after it asks."""
     flow.prepare(database)
     assert flow.done(flow.run(database))
     assert_at_rest(database)
@@ -37,7 +38,7 @@ def test_an_operation_ends_in_the_same_rows_as_without_the_fault(database, proxy
     database.empty()
     flow.prepare(database)
     proxy.arm(cut)
-    assert flow.done(flow.run(database))
+    assert flow.done(flow.run(database)) or (flow in TALKS and flow.done(flow.run(database)))
     assert proxy.cuts == 1
     assert_at_rest(database)
     assert what_is_left(database) == expected

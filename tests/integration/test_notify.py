@@ -10,9 +10,9 @@ from threading import Barrier
 import pytest
 
 from lockstep.db import connection
-from lockstep.orders.close import cancel
 from lockstep.payments import accept as accept_module
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.notices import (
     CONTENT_TYPE,
     FAILURE,

@@ -8,9 +8,9 @@ from lockstep.inventory.model import Refusal, Refused
 from lockstep.inventory.release import release
 from lockstep.messaging import outbox, store
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, StockCommand
-from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order
+from tests.support.channel import cancel
 from tests.support.dying import count_round_trips, die_at
 from tests.support.flows import a_notice
 from tests.support.holds import reserve_alone

@@ -10,7 +10,6 @@ from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Released
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import QUEUE_OF
-from lockstep.orders.close import cancel
 from lockstep.orders.hold import hold
 from lockstep.orders.model import NotWaiting, Placed, Replayed
 from lockstep.orders.place import place
@@ -27,6 +26,7 @@ from tests.support.builders import (
     deliver_outbox,
     place_command,
 )
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.plans import plan_of
 

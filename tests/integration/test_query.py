@@ -9,12 +9,12 @@ from lockstep.errors import InvariantBroken
 from lockstep.inventory import query as stock_query
 from lockstep.inventory.model import ReservationState
 from lockstep.orders import query
-from lockstep.orders.close import cancel
 from lockstep.orders.model import ORDER_TRANSITIONS, Order, OrderStatus, RequestState
 from lockstep.payments.accept import accept
 from lockstep.payments.model import PaymentState
 from lockstep.payments.query import payments_of
 from tests.support.builders import a_sku, an_order
+from tests.support.channel import cancel
 from tests.support.flows import a_notice
 from tests.support.raw_rows import insert_row
 

@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from lockstep.orders.close import cancel
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.notices import (
     Changes,
     finished,

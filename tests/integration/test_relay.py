@@ -13,9 +13,9 @@ from lockstep.messaging import outbox, store
 from lockstep.messaging import relay as relay_module
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
 from lockstep.messaging.relay import CLAIM_MAX, Relayed, relay
-from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, a_trade_notice, an_order
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.dying import count_round_trips, die_at
 from tests.support.lambda_context import Context

@@ -10,9 +10,9 @@ from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Refusal, Refused, Released, ReservationState
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReleaseStock
-from lockstep.orders.close import cancel
 from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, an_order, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.flows import a_notice
 

@@ -29,6 +29,7 @@ STATUSES = {
     "query_orders-request": 200,
     "query_orders-stock": 200,
     "cancel_order": 404,
+    "start_payment": 404,
 }
 
 
@@ -102,6 +103,7 @@ def test_a_schedule_that_finds_nothing_to_do_says_so(database):
         "orders_closed": 0,
         "holds_settled": 0,
         "restaged": 0,
+        "asked": 0,
         "failed": [],
         "left": nothing_due,
     }

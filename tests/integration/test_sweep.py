@@ -13,13 +13,12 @@ from lockstep.db.transaction import Tx
 from lockstep.inventory.model import ReservationState
 from lockstep.inventory.release import release
 from lockstep.orders import store as orders_store
-from lockstep.orders.close import cancel
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from lockstep.upkeep import store
 from lockstep.upkeep import sweep as sweep_module
-from lockstep.upkeep.sweep import Swept, sweep
+from lockstep.upkeep.sweep import Swept
 from tests.support.builders import (
     a_sku,
     a_trade_notice,
@@ -29,6 +28,7 @@ from tests.support.builders import (
     deliver_outbox,
     try_hold,
 )
+from tests.support.channel import cancel, sweep
 from tests.support.database import Database
 from tests.support.lambda_context import Context
 
@@ -135,8 +135,8 @@ def test_of_a_hundred_expired_orders_those_paid_in_its_midst_stay_paid(database,
     age(database, 1800)
     read, paid = store.read_expired_orders, orders[::10]
 
-    def read_then_pay(*arguments):
-        page = read(*arguments)
+    def read_then_pay(*arguments, **more):
+        page = read(*arguments, **more)
         for order in paid if page else ():
             accept(a_trade_notice(order))
         return page
@@ -149,24 +149,38 @@ def test_of_a_hundred_expired_orders_those_paid_in_its_midst_stay_paid(database,
     assert database.stock(sku) == (990, 0)
 
 
-@pytest.mark.parametrize("state", ["OPEN", "CLOSING", "CLOSED"])
-def test_an_order_that_had_a_payment_page_is_left_for_whoever_asks_the_gateway(
-    database, sku, state
+@pytest.mark.parametrize("status", ["PENDING_PAYMENT", "PAYMENT_PROCESSING"])
+@pytest.mark.parametrize("state", ["OPEN", "CLOSING"])
+def test_an_order_with_a_payment_page_that_may_be_open_waits_for_the_channels_word(
+    database, sku, status, state
 ):
     order = an_order()
     an_attempt(database, order, state=state)
+    if status == "PAYMENT_PROCESSING":
+        database.execute("UPDATE oms_order SET prev_status = status, status = %s", (status,))
     age(database, 3600)
     assert sweep(unlimited) == Swept(left={"orders": 1, "holds": 1})
-    assert status_of(database, order) == ("PENDING_PAYMENT", None)
+    assert status_of(database, order) == (status, None)
     assert hold_of(database, order) == "RESERVED"
 
 
-def test_an_order_that_waits_for_the_gateways_word_keeps_its_hold(database, sku):
+@pytest.mark.parametrize("status", ["PENDING_PAYMENT", "PAYMENT_PROCESSING"])
+@pytest.mark.parametrize("state", ["CLOSED", "PAID"])
+def test_an_order_whose_payment_pages_are_all_over_expires_like_any_other(
+    database, sku, status, state
+):
+    """PAID and yet unpaid: a wrong sum used the page up, and goes back."""
     order = an_order()
-    database.execute("UPDATE oms_order SET prev_status = status, status = 'PAYMENT_PROCESSING'")
-    age(database, 3600)
-    assert sweep(unlimited) == Swept(left={"orders": 0, "holds": 1})
-    assert hold_of(database, order) == "RESERVED"
+    an_attempt(database, order, state=state)
+    if status == "PAYMENT_PROCESSING":
+        database.execute("UPDATE oms_order SET prev_status = status, status = %s", (status,))
+    age(database, 1799)
+    assert sweep(unlimited).orders_closed == 0
+    age(database, 1)
+    assert sweep(unlimited) == Swept(orders_closed=1, left=NOTHING_LEFT)
+    assert status_of(database, order) == ("CLOSED", "EXPIRED")
+    assert_at_rest(database)
+    assert database.stock(sku) == (1000, 0)
 
 
 def test_an_order_of_several_skus_gives_all_of_them_back(database):
@@ -290,6 +304,7 @@ def test_of_a_hundred_expired_holds_one_is_broken_and_the_other_99_are_settled(d
         "orders_closed": 100,
         "holds_settled": 99,
         "restaged": 0,
+        "asked": 0,
         "failed": [f"{orders[36].reservation_id}: InvariantBroken"],
         "left": {"orders": 0, "holds": 1},
     }

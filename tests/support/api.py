@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from functions import cancel_order, create_order, query_orders
+from functions import cancel_order, create_order, query_orders, start_payment
 from infra.openapi import FILE
 from tests.support import schema
 from tests.support.http_events import Answer, Event, send
@@ -19,6 +19,7 @@ _HANDLERS = {
     "get /orders/requests/{key}": query_orders.handler,
     "get /orders/{order_no}": query_orders.handler,
     "post /orders/{order_no}/cancel": cancel_order.handler,
+    "post /orders/{order_no}/payments": start_payment.handler,
     "get /stock/{sku_id}": query_orders.handler,
 }
 

@@ -130,12 +130,13 @@ def a_trade_notice(order: Order | None = None, **changes: object) -> TradeNotice
 def an_attempt(
     database: Database, order: Order, *, out_trade_no: str | None = None, state: str = "OPEN"
 ) -> str:
-    """A payment page of ``order``; its out_trade_no."""
+    """A payment page of ``order``, to be asked about in a minute; its out_trade_no."""
     number = out_trade_no or order.order_no
     database.execute(
         "INSERT INTO oms_payment_attempt "
-        "(order_id, out_trade_no, product, amount, state, expires_at) "
-        "VALUES (%s, %s, 'page', %s, %s, %s)",
+        "(order_id, out_trade_no, product, amount, state, expires_at, next_ask_at) "
+        "VALUES (%s, %s, 'page', %s, %s, %s, "
+        "IF(state IN ('OPEN', 'CLOSING'), NOW(3) + INTERVAL 1 MINUTE, NULL))",
         (order.id, number, order.pay_amount, state, order.expires_at),
     )
     return number

@@ -45,10 +45,12 @@ INSERT INTO oms_order_payment (provider, trade_no, out_trade_no, order_id, amoun
 SELECT 'alipay', CONCAT('T', i), CONCAT('20261130', LPAD(i, 16, '0')), i, 9.90, 'APPLIED' FROM n
 """,
     """
-INSERT INTO oms_payment_attempt (order_id, out_trade_no, product, amount, state, expires_at)
+INSERT INTO oms_payment_attempt (
+    order_id, out_trade_no, product, amount, state, expires_at, next_ask_at)
 {numbers}
 SELECT i, CONCAT('20261130', LPAD(i, 16, '0'), '_2'), 'page', 9.90,
-       IF(i % 100 < 3, 'OPEN', 'PAID'), NOW(3)
+       IF(i % 100 < 3, 'OPEN', 'PAID'), NOW(3),
+       IF(i % 100 < 3, NOW(3) + INTERVAL IF(i % 100 = 1, -1, 1) MINUTE, NULL)
 FROM n
 """,
     """

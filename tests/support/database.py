@@ -26,6 +26,7 @@ _CACHED_SETTINGS = (
     settings.alipay_notify_url,
     settings.alipay_return_url,
     settings.order_ttl_seconds,
+    settings.payment_margin_seconds,
     settings.hold_grace_seconds,
     settings.reserving_limit_seconds,
     settings.member_id_claim,

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Released
 from lockstep.inventory.release import release
-from lockstep.orders.close import cancel, expire
+from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
-from lockstep.payments.model import Result
+from lockstep.payments.model import Result, Started
 from tests.support.builders import a_sku, an_order, place_command
+from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, waiting
 from tests.support.database import Database
 
 MEMBER = 42
@@ -147,6 +149,45 @@ def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> Trade
     )
 
 
+def _with_a_page(database: Database) -> None:
+    _ordered(database)
+    _start(database)
+
+
+def _with_a_page_that_is_over(database: Database) -> None:
+    _with_a_page(database)
+    for table in ("oms_order", "oms_payment_attempt"):
+        database.execute(f"UPDATE {table} SET expires_at = NOW(3) - INTERVAL 2 MINUTE")  # noqa: S608
+
+
+def _start(database: Database) -> object:
+    return start(database.value("SELECT order_no FROM oms_order"), member_id=MEMBER)
+
+
+def _cancel_what_is_unpaid(database: Database) -> object:
+    order_no = database.value("SELECT order_no FROM oms_order")
+    return cancel(MEMBER, order_no, ScriptedChannel(query=waiting, close=Done(None)))
+
+
+def _ask_about_what_is_unpaid(database: Database) -> object:
+    return _sweep_after_the_lease(database, ScriptedChannel(query=waiting, close=Done(None)))
+
+
+def _ask_about_what_is_paid(database: Database) -> object:
+    amount = database.value("SELECT pay_amount FROM oms_order")
+    return _sweep_after_the_lease(database, ScriptedChannel(query=lambda no: paid(no, str(amount))))
+
+
+def _sweep_after_the_lease(database: Database, channel: ScriptedChannel) -> object:
+    """The order's status, once whoever died before is relieved."""
+    database.execute(
+        "UPDATE oms_payment_attempt SET next_ask_at = NOW(3) WHERE next_ask_at IS NOT NULL"
+    )
+    sweep(lambda: True, channel)
+    return database.value("SELECT status FROM oms_order")
+
+
+# One transaction each.
 FLOWS = (
     Flow("place", _skus, _place, lambda outcome: isinstance(outcome, Placed | Replayed)),
     Flow("hold", _in_line, _hold, lambda outcome: isinstance(outcome, Held | NotWaiting)),
@@ -156,6 +197,14 @@ FLOWS = (
     Flow("pay", _ordered, _pay, lambda o: o in {Result.APPLIED, Result.REPLAYED}),
     Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
     Flow("refund", _paid, _refund, lambda o: o in {Result.REFUND_RECORDED, Result.REPLAYED}),
+    Flow("start", _ordered, _start, lambda outcome: isinstance(outcome, Started)),
     Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
     Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
+)
+
+# The channel is asked between two transactions.
+TALKS = (
+    Flow("cancel_asked", _with_a_page, _cancel_what_is_unpaid, lambda o: isinstance(o, Closed)),
+    Flow("expire_asked", _with_a_page_that_is_over, _ask_about_what_is_unpaid, "CLOSED".__eq__),
+    Flow("poll_paid", _with_a_page, _ask_about_what_is_paid, "PAID".__eq__),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.database import Database
 
-_DROPPED = {"id", "message_id", "order_no", "updated_at"}
+_DROPPED = {"id", "message_id", "order_no", "updated_at", "asks"}
 _HASH_OVER_IDS = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
 
 

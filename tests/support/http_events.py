@@ -131,5 +131,13 @@ def cancel_order(order_no: str, *, member: object = 42) -> Event:
     return request("POST", f"/orders/{order_no}/cancel", member=member)
 
 
+def post_payment(order_no: str, body: object = None, *, member: object = 42) -> Event:
+    """POST /orders/{order_no}/payments. ``body``: text or bytes go as they are, anything else as
+    JSON; the default asks for a page."""
+    sent = {"product": "page"} if body is None else body
+    text = sent if isinstance(sent, str | bytes) else json.dumps(sent)
+    return request("POST", f"/orders/{order_no}/payments", member=member, body=text)
+
+
 def get(path: str, *, member: object = 42, **query: str) -> Event:
     return request("GET", path, member=member, query=query)

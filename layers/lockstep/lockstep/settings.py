@@ -15,6 +15,8 @@ ORDER_TTL_SECONDS_DEFAULT: Final = 1800
 HOLD_GRACE_SECONDS_DEFAULT: Final = 600
 # A queued order waits for its turn at a hot SKU no longer than this.
 RESERVING_LIMIT_SECONDS_DEFAULT: Final = 300
+# Whoever opens a payment page needs this long to pay; Alipay itself takes no less than a minute.
+PAYMENT_MARGIN_SECONDS_DEFAULT: Final = 90
 
 
 def _required(name: str) -> str:
@@ -159,6 +161,14 @@ def hold_grace_seconds() -> int:
 @cache
 def reserving_limit_seconds() -> int:
     return int(os.environ.get("RESERVING_LIMIT_SECONDS", RESERVING_LIMIT_SECONDS_DEFAULT))
+
+
+@cache
+def payment_margin_seconds() -> int:
+    """With less of its time left than this, an order gets no new payment page. Never more than half
+    of its time, so that every order can be paid."""
+    margin = int(os.environ.get("PAYMENT_MARGIN_SECONDS", PAYMENT_MARGIN_SECONDS_DEFAULT))
+    return min(margin, order_ttl_seconds() // 2)
 
 
 @cache

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from lockstep.api.app import answer
 from lockstep.api.problems import problem
-from lockstep.api.views import show_order
+from lockstep.api.views import show_order, show_started
 from lockstep.money import show_yuan
 from lockstep.orders.model import (
     AmountRefused,
@@ -26,6 +26,7 @@ from lockstep.orders.model import (
     SkuUnknown,
 )
 from lockstep.orders.query import reload
+from lockstep.payments.model import NotPayable, Started, StartOutcome, StockNotHeld, TimeOver
 
 # A front end that polls: soon for a lock that clears in moments, later for the gateway's word.
 _LOCK_CLEARS_SECONDS = 1
@@ -64,6 +65,23 @@ def to_cancel(outcome: CancelOutcome) -> Response[str]:
             return answer(202, document, retry_after_seconds=_GATEWAY_ANSWERS_SECONDS)
         case NotCancellable(status):
             return problem("ORDER_NOT_CANCELLABLE", order_status=status)
+        case OrderNotFound():
+            return problem("ORDER_NOT_FOUND")
+        case _:
+            assert_never(outcome)
+
+
+def to_start(outcome: StartOutcome) -> Response[str]:
+    """The answer to POST /orders/{order_no}/payments."""
+    match outcome:
+        case Started(_, _, repeated):
+            return answer(200 if repeated else 201, show_started(outcome))
+        case NotPayable(status):
+            return problem("ORDER_NOT_PAYABLE", order_status=status)
+        case StockNotHeld():
+            return problem("STOCK_NOT_HELD")
+        case TimeOver():
+            return problem("ORDER_EXPIRED")
         case OrderNotFound():
             return problem("ORDER_NOT_FOUND")
         case _:

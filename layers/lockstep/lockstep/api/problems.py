@@ -20,12 +20,15 @@ PROBLEMS: Final[dict[str, tuple[int, str]]] = {
     "AMOUNT_CHANGED": (409, "The order comes to another sum than expected_amount."),
     "OUT_OF_STOCK": (409, "Not all lines can be held."),
     "ORDER_NOT_CANCELLABLE": (409, "The order is paid, and no longer yours to cancel."),
-    "BODY_INVALID": (422, "The body does not say what an order needs."),
+    "ORDER_NOT_PAYABLE": (409, "The order is paid, closed or about to be closed."),
+    "STOCK_NOT_HELD": (409, "The order's stock is not held yet, or no more."),
+    "ORDER_EXPIRED": (409, "Too little of the order's time is left to pay it."),
+    "BODY_INVALID": (422, "The body does not say what is needed."),
     "QUERY_INVALID": (422, "A query parameter is not what it may be."),
     "SKU_UNKNOWN": (422, "A SKU does not exist or is not on sale."),
     "AMOUNT_ZERO": (422, "An order must come to more than nothing."),
     "AMOUNT_TOO_LARGE": (422, "An order may come to at most 100000000.00 yuan."),
-    "TRY_AGAIN": (503, "The database is busy. Ask again, or look first what became of it."),
+    "TRY_AGAIN": (503, "Something we need is busy. Ask again, or look first what became of it."),
 }
 
 

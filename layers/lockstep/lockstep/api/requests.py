@@ -19,6 +19,7 @@ from lockstep import fingerprint, settings
 from lockstep.api.problems import Problem
 from lockstep.money import parse_yuan
 from lockstep.orders.model import OrderStatus, PlaceOrder
+from lockstep.payments.model import Product, StartPayment
 
 QUANTITY_MAX: Final = 1_000_000
 # The largest integer that every JSON reader keeps exact.
@@ -54,6 +55,14 @@ class PlaceOrderBody(BaseModel):
     note: Annotated[str, Field(max_length=200)] | None = None
 
 
+class StartPaymentBody(BaseModel):
+    """The body of POST /orders/{order_no}/payments."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    product: Product
+
+
 @dataclass(frozen=True, slots=True)
 class OrdersQuery:
     """The query of GET /orders. ``before`` is an order's internal id."""
@@ -67,7 +76,7 @@ def read_place_order(event: Event) -> PlaceOrder:
     """POST /orders as a command. Raises Problem: the member, then the key, then the body."""
     member_id = read_member_id(event)
     key = check_key(event.get("headers", {}).get("idempotency-key", ""))
-    body = _read_body(event)
+    body = _read_body(event, PlaceOrderBody)
     lines = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.lines)
     too_many = [sku_id for sku_id, quantity in lines.items() if quantity > QUANTITY_MAX]
     if too_many:
@@ -76,6 +85,23 @@ def read_place_order(event: Event) -> PlaceOrder:
         )
     expected = None if body.expected_amount is None else parse_yuan(body.expected_amount)
     return PlaceOrder(member_id, key, lines, body.note, expected)
+
+
+def read_start_payment(event: Event, order_no: str) -> StartPayment:
+    """The command of POST /orders/{order_no}/payments. Raises Problem."""
+    member_id = read_member_id(event)
+    number = check_order_no(order_no)
+    body = _read_body(event, StartPaymentBody)
+    notify_url = settings.alipay_notify_url() or f"{_our_address(event)}/alipay/notify"
+    return StartPayment(member_id, number, body.product, notify_url)
+
+
+def _our_address(event: Event) -> str:
+    """Where this request came to: a function cannot be told the address of its own API, which
+    refers to it."""
+    asked = event["requestContext"]
+    stage = "" if asked["stage"] == "$default" else f"/{asked['stage']}"
+    return f"https://{asked['domainName']}{stage}"
 
 
 def read_member_id(event: Event) -> int:
@@ -147,10 +173,10 @@ def _bad_query(name: Literal["status", "cursor", "limit"], message: str) -> Prob
     return Problem("QUERY_INVALID", errors=[_error([name], "value_error", message)])
 
 
-def _read_body(event: Event) -> PlaceOrderBody:
+def _read_body[B: BaseModel](event: Event, model: type[B]) -> B:
     sent = _body_bytes(event)
     try:
-        body = PlaceOrderBody.model_validate_json(sent)
+        body = model.model_validate_json(sent)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         if any(item["type"] == "json_invalid" for item in found):

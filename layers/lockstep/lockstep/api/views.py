@@ -7,7 +7,7 @@ from typing import Any
 from lockstep.inventory.model import Sku
 from lockstep.money import show_yuan
 from lockstep.orders.model import Order, Transition
-from lockstep.payments.model import PaymentView
+from lockstep.payments.model import PaymentView, Started
 
 type View = dict[str, Any]
 
@@ -74,6 +74,16 @@ def show_order_in_full(
             }
             for entry in timeline
         ],
+    }
+
+
+def show_started(started: Started) -> View:
+    attempt = started.attempt
+    return {
+        "out_trade_no": attempt.out_trade_no,
+        "qr_code" if attempt.product == "qr" else "pay_url": started.link,
+        "amount": show_yuan(attempt.amount),
+        "expires_at": show_time(attempt.expires_at),
     }
 
 

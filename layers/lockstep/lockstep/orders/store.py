@@ -111,17 +111,21 @@ def close_order(tx: Tx, order_id: int, reason: CloseReason) -> bool:
     return tx.execute(CLOSE_ORDER, (reason, order_id)) == 1
 
 
-# PENDING_PAYMENT -> CLOSED at the end of its time, by the database's clock. An order that ever had
-# a payment attempt is not for this statement: the gateway must be asked first.
+# PENDING_PAYMENT | PAYMENT_PROCESSING -> CLOSED at the end of its time by the database's clock, but
+# not with a payment page that may be open: the channel is asked first.
 EXPIRE_ORDER: Final = """
 UPDATE oms_order
 SET prev_status = status,
     status = 'CLOSED',
     close_reason = 'EXPIRED'
 WHERE id = %s
-  AND status = 'PENDING_PAYMENT'
+  AND status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING')
   AND expires_at <= NOW(3)
-  AND NOT EXISTS (SELECT 1 FROM oms_payment_attempt AS a WHERE a.order_id = oms_order.id)
+  AND NOT EXISTS (
+      SELECT 1
+      FROM oms_payment_attempt AS a
+      WHERE a.order_id = oms_order.id
+        AND a.state IN ('OPEN', 'CLOSING'))
 """
 
 
@@ -175,20 +179,6 @@ WHERE id = %s
 
 def mark_paid(tx: Tx, order_id: int, amount: Decimal) -> bool:
     return tx.execute(MARK_PAID, (order_id, amount)) == 1
-
-
-REQUEST_CANCEL: Final = """
-UPDATE oms_order
-SET cancel_requested_at = NOW(3)
-WHERE id = %s
-  AND status IN ('RESERVING', 'PENDING_PAYMENT', 'PAYMENT_PROCESSING')
-  AND cancel_requested_at IS NULL
-"""
-
-
-def request_cancel(tx: Tx, order_id: int) -> bool:
-    """False: it was asked for before."""
-    return tx.execute(REQUEST_CANCEL, (order_id,)) == 1
 
 
 RECORD_REFUNDED_AMOUNT: Final = """

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
+
+from lockstep.orders.model import OrderNotFound, OrderStatus
 
 PROVIDER: Final = "alipay"
 ACTOR: Final = "alipay"
@@ -134,3 +136,64 @@ class PaymentView:
     amount: Decimal
     state: PaymentState
     paid_at: datetime | None
+
+
+# --- attempts ------------------------------------------------------------------------------------
+
+# A page for a browser, one for a telephone's, or a code to scan.
+Product = Literal["page", "wap", "qr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A payment page or code, with the amount and the end that it was made with."""
+
+    id: int
+    out_trade_no: str
+    product: Product
+    amount: Decimal
+    state: AttemptState
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StartPayment:
+    """POST /orders/{order_no}/payments after its body was checked."""
+
+    member_id: int
+    order_no: str
+    product: Product
+    notify_url: str
+
+
+# What start() comes to.
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """``link`` is a URL to open, or what a code to scan says. ``repeated``: of an attempt that was
+    there."""
+
+    attempt: Attempt
+    link: str
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotPayable:
+    """Paid, closed, or about to be closed."""
+
+    status: OrderStatus
+
+
+@dataclass(frozen=True, slots=True)
+class StockNotHeld:
+    """Not yet, or no more: nobody pays for what may not be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOver:
+    """Too little of the order's time is left to pay it."""
+
+
+type StartOutcome = Started | NotPayable | StockNotHeld | TimeOver | OrderNotFound

@@ -126,7 +126,8 @@ def read_due_notices(tx: Tx, provider: str, trade_no: str) -> list[tuple[int, Tr
 # OPEN | CLOSING -> PAID, on any successful payment: a wrong amount uses the link up as well.
 MARK_ATTEMPT_PAID: Final = """
 UPDATE oms_payment_attempt
-SET state = 'PAID'
+SET state = 'PAID',
+    next_ask_at = NULL
 WHERE out_trade_no = %s
   AND state IN ('OPEN', 'CLOSING')
 """
@@ -139,7 +140,8 @@ def mark_attempt_paid(tx: Tx, out_trade_no: str) -> bool:
 # OPEN -> CLOSED. A CLOSING one was asked for by us, and whoever asked finishes it.
 CLOSE_OPEN_ATTEMPT: Final = """
 UPDATE oms_payment_attempt
-SET state = 'CLOSED'
+SET state = 'CLOSED',
+    next_ask_at = NULL
 WHERE out_trade_no = %s
   AND state = 'OPEN'
 """
@@ -149,10 +151,12 @@ def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
     return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
 
 
-# CLOSING -> CLOSED.
+# CLOSING -> CLOSED. Whoever asked still owes what follows for the order: if not at once, the sweep
+# does it soon, however late the next question would have been.
 CLOSE_ASKED_ATTEMPT: Final = """
 UPDATE oms_payment_attempt
-SET state = 'CLOSED'
+SET state = 'CLOSED',
+    next_ask_at = LEAST(next_ask_at, TIMESTAMPADD(SECOND, 30, NOW(3)))
 WHERE out_trade_no = %s
   AND state = 'CLOSING'
 """

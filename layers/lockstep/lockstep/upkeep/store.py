@@ -41,22 +41,27 @@ class OpenHold:
     mark: Mark
 
 
-# An order that ever had a payment attempt waits for whoever asks the gateway first.
+# An order with a payment page that may be open waits for the channel's word. One status at a time:
+# both at once would be sorted.
 READ_EXPIRED_ORDERS: Final = """
 SELECT o.id, o.reservation_id, o.expires_at AS at
 FROM oms_order AS o
-WHERE o.status = 'PENDING_PAYMENT'
+WHERE o.status = %(status)s
   AND o.expires_at BETWEEN %(at)s AND NOW(3)
   AND (o.expires_at > %(at)s OR o.id > %(id)s)
-  AND NOT EXISTS (SELECT 1 FROM oms_payment_attempt AS a WHERE a.order_id = o.id)
+  AND NOT EXISTS (
+      SELECT 1
+      FROM oms_payment_attempt AS a
+      WHERE a.order_id = o.id
+        AND a.state IN ('OPEN', 'CLOSING'))
 ORDER BY o.expires_at, o.id
 LIMIT %(limit)s
 """
 
 
-def read_expired_orders(reader: Reader, after: Mark) -> list[OverdueOrder]:
+def read_expired_orders(reader: Reader, after: Mark, status: OrderStatus) -> list[OverdueOrder]:
     """Unpaid orders past their time, longest ago first."""
-    return _orders(reader, READ_EXPIRED_ORDERS, after, {})
+    return _orders(reader, READ_EXPIRED_ORDERS, after, {"status": status})
 
 
 READ_WAITING_ORDERS: Final = """
@@ -146,11 +151,41 @@ def _hold(row: dict[str, Any]) -> OpenHold:
     )
 
 
+READ_DUE_ATTEMPTS: Final = """
+SELECT id, order_id, out_trade_no, next_ask_at AS at
+FROM oms_payment_attempt
+WHERE next_ask_at BETWEEN %(at)s AND NOW(3)
+  AND (next_ask_at > %(at)s OR id > %(id)s)
+ORDER BY next_ask_at, id
+LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DueAttempt:
+    """An attempt to ask the channel about, or one that is over and still owes what follows."""
+
+    attempt_id: int
+    order_id: int
+    out_trade_no: str
+    mark: Mark
+
+
+def read_due_attempts(reader: Reader, after: Mark) -> list[DueAttempt]:
+    """Attempts whose turn has come, longest ago first."""
+    rows = reader.all(READ_DUE_ATTEMPTS, {"at": after.at, "id": after.id, "limit": PAGE_SIZE})
+    return [
+        DueAttempt(row["id"], row["order_id"], row["out_trade_no"], Mark(row["at"], row["id"]))
+        for row in rows
+    ]
+
+
 COUNT_OVERDUE: Final = """
 SELECT
     (SELECT COUNT(*)
      FROM oms_order AS o
-     WHERE o.status = 'PENDING_PAYMENT' AND o.expires_at <= NOW(3)) AS orders,
+     WHERE o.status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING') AND o.expires_at <= NOW(3)
+    ) AS orders,
     (SELECT COUNT(*)
      FROM ims_reservation AS r
      WHERE r.state = 'RESERVED' AND r.expires_at <= NOW(3)) AS holds

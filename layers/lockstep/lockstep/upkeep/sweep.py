@@ -1,4 +1,5 @@
-"""Each minute: close what expired, settle what was forgotten, say again what was lost.
+"""Each minute: close what expired, settle what was forgotten, say again what was lost, and ask the
+channel what nobody told.
 
 Through the operations that people and queues use, one short transaction each. One bad row is
 reported and never stops the rest. Two sweeps may run at once: every act is decided under the
@@ -8,7 +9,7 @@ order's lock, or by the hold's own guard.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from lockstep import settings
 from lockstep.db.transaction import Reader, read
@@ -19,10 +20,17 @@ from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
+from lockstep.orders.model import OrderStatus
 from lockstep.upkeep import store
+from lockstep.upkeep.ask_due import ask_due
 from lockstep.upkeep.restage import restage_hold, restage_reserve, what_becomes_of
 from lockstep.upkeep.store import Mark, OpenHold
 
+if TYPE_CHECKING:
+    from lockstep.alipay.gateway import Gateway
+
+# Both wait for their payment, and for the end of their time.
+_UNPAID: Final = (OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PROCESSING)
 # A queued order's command may be lost; its turn may also just not have come.
 _WAITED_SECONDS: Final = 60
 # What a report can carry; the count of failures is a metric.
@@ -41,19 +49,22 @@ class Overdue(Protocol):
 
 @dataclass
 class Swept:
-    """What a sweep did; ``failed`` names the reservations it could not settle, each with why."""
+    """What a sweep did; ``failed`` names the reservations that it could not settle and the attempts
+    that it could not ask about, each with why."""
 
     orders_closed: int = 0
     holds_settled: int = 0
     restaged: int = 0
+    asked: int = 0
     failed: list[str] = field(default_factory=list)
     left: dict[str, int] = field(default_factory=dict)
 
 
-def sweep(has_time: Callable[[], bool]) -> Swept:
+def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swept:
     """Go through everything that is overdue until nothing is, or ``has_time`` says no.
 
-    A paid order's hold is never released, an order with a payment attempt never closed.
+    A paid order's hold is never released, and an order with a payment page that may be open is not
+    closed before the channel says that nothing was paid. The channel comes last: it takes longest.
     """
     swept = Swept()
 
@@ -62,11 +73,16 @@ def sweep(has_time: Callable[[], bool]) -> Swept:
 
     given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
     waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
-    swept.orders_closed += each(store.read_expired_orders, lambda order: expire(order.order_id))
+    for status in _UNPAID:
+        expired = partial(store.read_expired_orders, status=status)
+        swept.orders_closed += each(expired, lambda order: expire(order.order_id))
     swept.orders_closed += each(given_up, lambda order: expire(order.order_id))
     swept.holds_settled = each(store.read_overdue_holds, _settle)
     swept.restaged += each(store.read_unsettled_holds, restage_hold)
     swept.restaged += each(waiting, restage_reserve)
+    asked = ask_due(connect, has_time, partial(_fail, swept.failed))
+    swept.asked = asked.asked
+    swept.orders_closed += asked.orders_closed
     swept.left = read(store.count_overdue)
     return swept
 
@@ -99,11 +115,15 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
     try:
         return act(row)
     except Exception as fault:
-        count_fault("SweepFailed", fault)
-        logger.exception("not settled", reservation_id=row.reservation_id)
-        if len(failed) < _FAILED_MAX:
-            failed.append(f"{row.reservation_id}: {type(fault).__name__}")
+        _fail(failed, row.reservation_id, fault)
         return False
+
+
+def _fail(failed: list[str], name: str, fault: Exception) -> None:
+    count_fault("SweepFailed", fault)
+    logger.error("not settled", row=name, exc_info=fault)
+    if len(failed) < _FAILED_MAX:
+        failed.append(f"{name}: {type(fault).__name__}")
 
 
 def _settle(hold: OpenHold) -> bool:
