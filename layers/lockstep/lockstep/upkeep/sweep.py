@@ -19,8 +19,18 @@ from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
+from lockstep.payments.model import RefundState
+from lockstep.payments.owe_refund import owe_forgotten
+from lockstep.upkeep import refund_sweep_store as refunds
 from lockstep.upkeep import store
-from lockstep.upkeep.restage import restage_hold, restage_reserve, what_becomes_of
+from lockstep.upkeep.refund_sweep_store import UnaskedRefund
+from lockstep.upkeep.restage import (
+    PATIENCE_SECONDS,
+    restage_hold,
+    restage_reserve,
+    what_becomes_of,
+)
+from lockstep.upkeep.restage_refund import restage_refund
 from lockstep.upkeep.store import Mark, OpenHold
 
 # A queued order's command may be lost; its turn may also just not have come.
@@ -33,7 +43,7 @@ class Overdue(Protocol):
     """A row of a page."""
 
     @property
-    def reservation_id(self) -> str: ...
+    def name(self) -> str: ...
 
     @property
     def mark(self) -> Mark: ...
@@ -41,7 +51,7 @@ class Overdue(Protocol):
 
 @dataclass
 class Swept:
-    """What a sweep did; ``failed`` names the reservations it could not settle, each with why."""
+    """What a sweep did; ``failed`` names the rows that it could not settle, each with why."""
 
     orders_closed: int = 0
     holds_settled: int = 0
@@ -67,6 +77,10 @@ def sweep(has_time: Callable[[], bool]) -> Swept:
     swept.holds_settled = each(store.read_overdue_holds, _settle)
     swept.restaged += each(store.read_unsettled_holds, restage_hold)
     swept.restaged += each(waiting, restage_reserve)
+    swept.restaged += each(refunds.read_unasked_refunds, _owe)
+    for state in (RefundState.CALLING, RefundState.UNKNOWN, RefundState.DUE):
+        due = partial(refunds.read_due_refunds, state=state)
+        swept.restaged += each(due, restage_refund)
     swept.left = read(store.count_overdue)
     return swept
 
@@ -100,10 +114,14 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
         return act(row)
     except Exception as fault:
         count_fault("SweepFailed", fault)
-        logger.exception("not settled", reservation_id=row.reservation_id)
+        logger.exception("not settled", row=row.name)
         if len(failed) < _FAILED_MAX:
-            failed.append(f"{row.reservation_id}: {type(fault).__name__}")
+            failed.append(f"{row.name}: {type(fault).__name__}")
         return False
+
+
+def _owe(unasked: UnaskedRefund) -> bool:
+    return owe_forgotten(unasked.payment_id, unasked.order_id, PATIENCE_SECONDS)
 
 
 def _settle(hold: OpenHold) -> bool:
