@@ -94,7 +94,7 @@ def test_only_whoever_talks_to_alipay_carries_cryptography(layers):
         f for f, declared in template.functions().items() if "CryptoLayer" in declared.layers
     }
     needing = {f for f in FUNCTIONS if "cryptography" in start(f, layers_of(f, layers))}
-    assert with_crypto == needing == {"alipay_notify"}
+    assert with_crypto == needing == {"alipay_notify", "refund_payment"}
 
 
 def test_a_package_that_no_layer_has_is_missed(layers):

@@ -21,7 +21,7 @@ FOR_EVERYTHING = {
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 }
-WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock"}
+WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock", "RefundPayment"}
 SCHEDULED = {"RelayOutbox", "SweepExpired"}
 
 
@@ -142,7 +142,7 @@ def test_every_http_function_can_be_held_back(template):
     permitted = of_type(template, "Lambda::Permission").values()
     http = {target(each["FunctionName"]) for each in permitted}
     assert capped == dict.fromkeys(http, cap)
-    assert len(http) == 4
+    assert len(http) == 5
 
 
 def test_a_schedule_is_retried_within_its_minute_and_then_dead_lettered(template):

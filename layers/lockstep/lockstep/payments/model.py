@@ -172,3 +172,22 @@ class PaymentView:
     amount: Decimal
     state: PaymentState
     paid_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMoney:
+    """A payment that waits for a person, with its newest refund where there is one."""
+
+    id: int
+    provider: str
+    trade_no: str
+    out_trade_no: str
+    order_no: str | None
+    amount: Decimal
+    refunded_amount: Decimal
+    state: PaymentState
+    reason: str | None
+    paid_at: datetime | None
+    out_request_no: str | None
+    refund_amount: Decimal | None
+    refund_code: str | None

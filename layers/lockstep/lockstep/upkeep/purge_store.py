@@ -23,9 +23,9 @@ class Found:
     at: datetime
 
 
-# Unsent rows have no sent_at. Restaging counts what was said about a hold that is not settled, about
-# an order that waits for one, and about a payment whose refund has not ended. A queue that is not named here keeps its rows until somebody
-# has thought of who reads them.
+# Unsent rows have no sent_at. Restaging counts what was said about a hold that is not settled, an
+# order that waits for one, and a payment whose refund has not ended. A queue that is not named here
+# keeps its rows until somebody has thought of who reads them.
 FIND_OUTBOX: Final = """
 SELECT b.id, b.sent_at AS at
 FROM outbox AS b
