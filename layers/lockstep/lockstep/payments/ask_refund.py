@@ -90,7 +90,7 @@ def ask_refund(asked: AskRefund) -> AskOutcome:
 
     Guard: PAID, SHIPPED or FINISHED, and no more than is neither back nor asked for. Effect: a
     refund, DUE; all that is left makes the order REFUNDING, so that nobody ships it; a part leaves
-    its status; RETURN entries and stock as `take_back` does. Lock order: order, payment,
+    its status; RETURN entries and stock as `take_back` does. Lock order: order,
     reservation, SKUs. Repeat: the same refund, as it is now. Raises TryAgain.
     """
     return in_transaction(partial(_ask, asked=asked))
@@ -100,7 +100,7 @@ def _ask(tx: Tx, asked: AskRefund) -> AskOutcome:
     order = orders.lock_order_by_no(tx, asked.order_no)
     if order is None:
         return NoSuchOrder()
-    payment = refundable_store.lock_applied(tx, order.id)
+    payment = refundable_store.read_applied(tx, order.id)
     if payment is None:
         return NotRefundable(order.status)
     refunds = refund_store.read_refunds(tx, payment.id)

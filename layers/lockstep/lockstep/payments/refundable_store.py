@@ -53,18 +53,17 @@ def lock_refundable(tx: Tx, payment_id: int) -> RefundablePayment | None:
     return _payment(tx.one(LOCK_REFUNDABLE, (payment_id,)))
 
 
-LOCK_APPLIED: Final = """
+READ_APPLIED: Final = """
 SELECT id, trade_no, order_id, amount, state, refunded_amount, reason,
        finished_at IS NOT NULL AS is_finished
 FROM oms_order_payment
 WHERE applied_to = %s
-FOR UPDATE
 """
 
 
-def lock_applied(tx: Tx, order_id: int) -> RefundablePayment | None:
-    """The payment that paid this order."""
-    return _payment(tx.one(LOCK_APPLIED, (order_id,)))
+def read_applied(reader: Reader, order_id: int) -> RefundablePayment | None:
+    """The payment that paid this order, whose lock covers it."""
+    return _payment(reader.one(READ_APPLIED, (order_id,)))
 
 
 def _payment(row: Row | None) -> RefundablePayment | None:
