@@ -43,11 +43,12 @@ def note_refund(
         return Settled(Result.QUERY_DUE, "REFUND_WITHOUT_AMOUNT")
     refunds = refund_store.read_refunds(tx, payment.id)
     named = next((r for r in refunds if r.out_request_no == report.out_biz_no), None)
-    if max(total, _sum_with(payment, named)) > payment.amount:
+    news = None if _is_counted(payment, refunds, total) else named
+    if max(total, _sum_with(payment, news)) > payment.amount:
         count("TradeConflict")
         return Settled(Result.CONFLICT, "REFUNDED_MORE_THAN_PAID")
-    if named is not None:
-        payment = complete(tx, order, payment, named)
+    if news is not None:
+        payment = complete(tx, order, payment, news)
     if report.is_finished:
         store.mark_finished(tx, payment.id, report.gmt_close)
     in_flight = [r for r in refunds if r.is_in_flight and r is not named]
@@ -60,6 +61,12 @@ def note_refund(
         refund_store.insert_done(tx, payment.id, number, excess, ACTOR, _TOLD)
         went_back(tx, order, payment, number, excess)
     return Settled(Result.REFUND_RECORDED)
+
+
+def _is_counted(payment: Payment, refunds: Sequence[Refund], total: Decimal) -> bool:
+    """A later total was told first, and with it came all that went back before."""
+    was_told = any(refund.requested_by == ACTOR for refund in refunds)
+    return was_told and total <= payment.refunded_amount
 
 
 def _sum_with(payment: Payment, named: Refund | None) -> Decimal:
