@@ -90,7 +90,7 @@ def test_an_answer_after_its_notice_changes_nothing(database, channel, order_id)
         assert told(channel.total(), number) is Result.REFUND_RECORDED
         return reply
 
-    channel._move = move_and_tell  # type: ignore[method-assign]
+    channel._move = move_and_tell
     assert channel.try_refund(the_refund(database)) is Tried.DONE
     assert refund_rows(database) == [(number, ALL, "DONE", None)]
     assert order_row(database)[0] == "REFUNDED"
