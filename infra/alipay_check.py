@@ -20,6 +20,7 @@ from pathlib import Path
 from infra import alipay_findings, alipay_probe
 from infra.alipay_given import Finding, Given, read_file
 from infra.local import alipay
+from infra.local.alipay_gateway import process as alipay_process
 from infra.local.paths import LOCAL
 from infra.local.processes import find
 
@@ -54,11 +55,12 @@ def local_stack() -> Given:
     if find(LOCAL, "ministack") is None:
         raise ValueError("start the local stack (make up), or name a file: file=alipay.env")
     app = alipay.ensure(LOCAL)
+    channel = alipay_process.ensure(LOCAL)
     values = {
         "AlipayAppId": app.app_id,
         "AlipaySellerIds": app.seller_id,
         "AlipayPublicKey": app.public_key,
-        "AlipayGatewayUrl": app.gateway_url,
+        "AlipayGatewayUrl": channel.gateway_url,
         "PrivateKeyFile": str(app.app_key_file),
     }
     return Given(values, LOCAL)

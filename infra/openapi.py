@@ -92,6 +92,8 @@ def text() -> str:
 
 def _describe(operation: Operation) -> Json:
     described: Json = {"operationId": operation.name, "summary": operation.summary}
+    if operation.scope is not None:
+        described["security"] = [{"memberToken": [operation.scope]}]
     if operation.parameters:
         described["parameters"] = list(operation.parameters)
     if operation.body is not None:

@@ -13,7 +13,8 @@ from lockstep.api.problems import PROBLEMS
 from lockstep.api.requests import ORDER_NO
 from lockstep.inventory.model import ReservationState
 from lockstep.orders.model import CloseReason, OrderStatus, RequestState
-from lockstep.payments.model import PaymentState
+from lockstep.payments.model import PaymentState, RefundState
+from lockstep.payments.waiting import WAITING
 
 
 def one_of(states: type[StrEnum], *never_seen: StrEnum) -> WithJsonSchema:
@@ -156,6 +157,65 @@ class StockOfSku(BaseModel):
     hot: bool
 
 
+class Refund(BaseModel):
+    """``code``: what Alipay said last against it."""
+
+    out_request_no: str
+    trade_no: str
+    amount: Amount
+    state: Annotated[str, one_of(RefundState)]
+    code: str | None
+    requested_by: str
+    reason: str | None
+
+
+class RefundedOrder(BaseModel):
+    refund: Refund
+    order: Order
+
+
+class PaymentOfRefund(BaseModel):
+    trade_no: str
+    amount: Amount
+    refunded_amount: Amount
+    state: Annotated[str, one_of(PaymentState, PaymentState.RECEIVED)]
+
+
+class MoneyGivenBack(BaseModel):
+    """The payment, and the refund that an operator asked for, both as they are now."""
+
+    payment: PaymentOfRefund
+    refund: Refund
+
+
+class FailedRefund(BaseModel):
+    out_request_no: str
+    amount: Amount
+    code: str | None
+
+
+class WaitingPayment(BaseModel):
+    """Money that waits for a person. APPLIED: the last refund of a paid order was given up."""
+
+    provider: str
+    trade_no: str
+    out_trade_no: str
+    order_no: OrderNo | None
+    amount: Amount
+    refunded_amount: Amount
+    state: Annotated[str, WithJsonSchema({"type": "string", "enum": [str(s) for s in WAITING]})]
+    reason: str | None
+    paid_at: Time | None
+    failed_refund: FailedRefund | None
+
+
+class WaitingPage(BaseModel):
+    """Newest first. ``next_cursor`` is null on the last page."""
+
+    payments: list[WaitingPayment]
+    next_cursor: str | None
+
+
 class FieldError(BaseModel):
     loc: list[str | int]
     type: str
@@ -166,6 +226,12 @@ class ShortLine(BaseModel):
     sku_id: int
     wanted: int
     available: int
+
+
+class UnreturnableLine(BaseModel):
+    sku_id: int
+    wanted: int
+    returnable: int
 
 
 # What a problem document carries besides its five members.
@@ -182,6 +248,12 @@ _EXTRAS: dict[str, dict[str, Any]] = {
     },
     "ORDER_NOT_PAYABLE": {"order_status": (Status, ...)},
     "ORDER_NOT_CANCELLABLE": {"order_status": (Status, ...)},
+    "ORDER_NOT_REFUNDABLE": {"order_status": (Status, ...)},
+    "REFUND_TOO_LARGE": {"refundable": (Amount, ...)},
+    "RESTOCK_REFUSED": {"lines": (list[UnreturnableLine], ...)},
+    "PAYMENT_NOT_WAITING": {
+        "payment_state": (Annotated[str, one_of(PaymentState, PaymentState.RECEIVED)], ...)
+    },
 }
 
 

@@ -10,8 +10,10 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from infra import openapi_models as answers
+from lockstep.api.operator_requests import SCOPE, TRADE_NO, GiveBackBody, RefundOrderBody
 from lockstep.api.requests import KEY, ORDER_NO, SKU_ID_MAX, PlaceOrderBody, StartPaymentBody
 from lockstep.orders.model import OrderStatus
+from lockstep.payments.waiting import WAITING
 
 type Json = dict[str, Any]
 
@@ -28,11 +30,12 @@ def _parameter(name: str, place: str, schema: Json, description: str) -> Json:
 
 
 _KEY_SCHEMA: Final = {"type": "string", "pattern": f"^{KEY.pattern}$"}
+_KEY: Final = _parameter("Idempotency-Key", "header", _KEY_SCHEMA, "Chosen by the caller.")
 _ORDER_NO: Final = _parameter(
     "order_no",
     "path",
     {"type": "string", "pattern": f"^{ORDER_NO.pattern}$"},
-    "Number of an order of the member's own.",
+    "Number of the order; a member sees none but their own.",
 )
 _STATUSES: Final = [str(status) for status in OrderStatus if status is not OrderStatus.NONE]
 _PAGE: Final = (
@@ -42,7 +45,7 @@ _PAGE: Final = (
         "limit",
         "query",
         {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
-        "Orders on a page.",
+        "How many on a page.",
     ),
 )
 
@@ -60,6 +63,7 @@ class Operation:
     parameters: Sequence[Json] = ()
     body: type[BaseModel] | None = None
     waits: frozenset[int] = frozenset()
+    scope: str | None = None
     may_wait: frozenset[int] = frozenset()
 
 
@@ -87,7 +91,7 @@ OPERATIONS: Final = (
             "AMOUNT_TOO_LARGE",
             "TRY_AGAIN",
         ),
-        (_parameter("Idempotency-Key", "header", _KEY_SCHEMA, "Chosen by the caller."),),
+        (_KEY,),
         PlaceOrderBody,
         waits=frozenset({202}),
         may_wait=frozenset({200, 201}),
@@ -169,5 +173,73 @@ OPERATIONS: Final = (
                 "Number of a SKU.",
             ),
         ),
+    ),
+    Operation(
+        "post",
+        "/ops/orders/{order_no}/refunds",
+        "refundOrder",
+        "Refund a paid order, in whole or in part, once for each key.",
+        {
+            201: ("The refund, asked for.", answers.RefundedOrder),
+            200: ("A replay: the refund of this key, as it is now.", answers.RefundedOrder),
+        },
+        (
+            "OPERATOR_SCOPE_MISSING",
+            "IDEMPOTENCY_KEY_INVALID",
+            "BODY_UNREADABLE",
+            "BODY_INVALID",
+            "ORDER_NOT_FOUND",
+            "IDEMPOTENCY_KEY_REUSED",
+            "ORDER_NOT_REFUNDABLE",
+            "REFUND_TOO_LARGE",
+            "RESTOCK_REFUSED",
+            "TRY_AGAIN",
+        ),
+        (_ORDER_NO, _KEY),
+        RefundOrderBody,
+        scope=SCOPE,
+    ),
+    Operation(
+        "get",
+        "/ops/payments",
+        "listWaitingPayments",
+        "Money that waits for a person, newest first.",
+        {200: ("A page of it.", answers.WaitingPage)},
+        ("OPERATOR_SCOPE_MISSING", "QUERY_INVALID", "TRY_AGAIN"),
+        (
+            _parameter(
+                "state",
+                "query",
+                {"type": "string", "enum": [str(state) for state in WAITING]},
+                "Only in this state; APPLIED: of a paid order whose last refund was given up.",
+            ),
+            *_PAGE[1:],
+        ),
+        scope=SCOPE,
+    ),
+    Operation(
+        "post",
+        "/ops/payments/{trade_no}/refund",
+        "giveMoneyBack",
+        "Have money that waits for a person go back; may be repeated.",
+        {200: ("The payment and its refund, as they are now.", answers.MoneyGivenBack)},
+        (
+            "OPERATOR_SCOPE_MISSING",
+            "BODY_UNREADABLE",
+            "BODY_INVALID",
+            "PAYMENT_NOT_FOUND",
+            "PAYMENT_NOT_WAITING",
+            "TRY_AGAIN",
+        ),
+        (
+            _parameter(
+                "trade_no",
+                "path",
+                {"type": "string", "pattern": f"^{TRADE_NO.pattern}$"},
+                "Alipay's number of the trade.",
+            ),
+        ),
+        GiveBackBody,
+        scope=SCOPE,
     ),
 )

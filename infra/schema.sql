@@ -262,6 +262,7 @@ CREATE TABLE `oms_refund` (
   UNIQUE KEY `uk_refund_request` (`payment_id`,`out_request_no`),
   KEY `ix_refund_due` (`state`,`next_try_at`),
   CONSTRAINT `ck_refund_amount` CHECK ((`amount` > 0)),
+  CONSTRAINT `ck_refund_next_try` CHECK (((`state` not in (_utf8mb4'DUE',_utf8mb4'CALLING',_utf8mb4'UNKNOWN')) or (`next_try_at` is not null))),
   CONSTRAINT `ck_refund_state` CHECK ((`state` in (_ascii'DUE',_ascii'CALLING',_ascii'DONE',_ascii'UNKNOWN',_ascii'FAILED')))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 

@@ -102,6 +102,36 @@ INVARIANTS: Final = (
         """,
     ),
     Invariant(
+        "what went back of a payment is the sum of its refunds, and the ledger says the same",
+        """
+        SELECT p.trade_no, p.refunded_amount, r.done, m.back
+        FROM oms_order_payment AS p
+        LEFT JOIN (
+            SELECT payment_id, SUM(amount) AS done
+            FROM oms_refund
+            WHERE state = 'DONE'
+            GROUP BY payment_id) AS r ON r.payment_id = p.id
+        LEFT JOIN (
+            SELECT payment_id, -SUM(amount) AS back
+            FROM oms_money_entry
+            WHERE kind = 'REFUND'
+            GROUP BY payment_id) AS m ON m.payment_id = p.id
+        WHERE p.refunded_amount <> COALESCE(r.done, 0)
+           OR p.refunded_amount <> COALESCE(m.back, 0)
+           OR (p.state = 'REFUNDED' AND p.refunded_amount <> p.amount)
+        """,
+    ),
+    Invariant(
+        "what went back of an order is what went back of the payment that paid it",
+        """
+        SELECT o.order_no, o.status, o.refunded_amount, p.refunded_amount AS of_payment
+        FROM oms_order AS o
+        LEFT JOIN oms_order_payment AS p ON p.applied_to = o.id
+        WHERE o.refunded_amount <> COALESCE(p.refunded_amount, 0)
+           OR (o.status = 'REFUNDED') <> (o.paid_amount > 0 AND o.refunded_amount = o.paid_amount)
+        """,
+    ),
+    Invariant(
         "an order has one request, its sum is its lines', and its trail leads to its status",
         """
         SELECT o.order_no

@@ -27,7 +27,9 @@ ALTER TABLE oms_refund
     ADD COLUMN tries        INT          NOT NULL DEFAULT 0 AFTER next_try_at,
     ADD COLUMN called_at    DATETIME(3)  NULL AFTER tries,
     ADD COLUMN code         VARCHAR(64)  CHARACTER SET ascii COLLATE ascii_bin NULL AFTER called_at,
-    ADD COLUMN done_at      DATETIME(3)  NULL AFTER code;
+    ADD COLUMN done_at      DATETIME(3)  NULL AFTER code,
+    ADD CONSTRAINT ck_refund_next_try CHECK (
+        state NOT IN ('DUE', 'CALLING', 'UNKNOWN') OR next_try_at IS NOT NULL);
 
 -- What went back so far was told by cumulative notices only: one row stands for all of it.
 INSERT INTO oms_refund (payment_id, out_request_no, amount, state, requested_by, reason, done_at)

@@ -13,10 +13,13 @@ import pytest
 
 from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
+from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store as unpaid
 from lockstep.payments import attempt_store as attempts
+from lockstep.payments import refund_store as refunds
+from lockstep.payments import refundable_store as refundable
 from lockstep.payments import store as payments
 from tests.concurrency import (
     test_guards_of_attempts,
@@ -24,9 +27,11 @@ from tests.concurrency import (
     test_guards_of_payments,
     test_guards_of_refunds,
     test_guards_of_stock,
+    test_guards_of_tries,
     test_guards_of_upkeep,
     test_locks_of_orders,
     test_locks_of_payments,
+    test_locks_of_refunds,
     test_locks_of_stock,
 )
 from tests.concurrency.taking_away import Clause
@@ -37,9 +42,11 @@ TABLES: Final = (
     test_guards_of_payments,
     test_guards_of_refunds,
     test_guards_of_stock,
+    test_guards_of_tries,
     test_guards_of_upkeep,
     test_locks_of_orders,
     test_locks_of_payments,
+    test_locks_of_refunds,
     test_locks_of_stock,
 )
 # They say which row it is, not in which state it must be.
@@ -78,6 +85,12 @@ STORES: Final = (
     (messages, 2),
     (payments, 8),
     (attempts, 7),
+    (order_refunds, 10),
+    (requests, 2),
+    (messages, 2),
+    (payments, 5),
+    (refunds, 13),
+    (refundable, 7),
 )
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.db.transaction import Tx, in_transaction
+from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import store as orders
 from lockstep.orders.model import Order
 from lockstep.orders.refund import record_refund
+from lockstep.payments import refundable_store as refundable
 from lockstep.payments import store
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
@@ -109,10 +111,10 @@ def late_money_goes_back_in_part(database: Database) -> tuple[str, Decimal]:
     return payment(database)
 
 
-def sums_of_a_payment_told_in_the_wrong_order(database: Database) -> tuple[str, Decimal]:
-    late = money_that_came_late(database)
-    accept(refund_notice(late, "5.00"))
-    accept(refund_notice(late, "3.00"))
+def more_goes_back_of_a_payment_than_was_paid(database: Database) -> tuple[str, Decimal]:
+    money_that_came_late(database)
+    payment_id = database.value("SELECT id FROM oms_order_payment")
+    in_transaction(lambda tx: refundable.add_refunded(tx, payment_id, Decimal("9.91")))
     return payment(database)
 
 
@@ -121,8 +123,8 @@ def an_applied_payment_is_marked_refunded(database: Database) -> tuple[str, Deci
     payment_id = database.value("SELECT id FROM oms_order_payment")
 
     def mark(tx: Tx) -> None:
-        store.raise_refunded_amount(tx, payment_id, Decimal("9.90"))
-        store.mark_payment_refunded(tx, payment_id)
+        refundable.add_refunded(tx, payment_id, Decimal("9.90"))
+        refundable.mark_payment_refunded(tx, payment_id)
 
     in_transaction(mark)
     return payment(database)
@@ -160,7 +162,9 @@ GUARDS: Final = (
         ("PAID", FIVE),
         (
             (
-                Clause(orders, "RECORD_REFUNDED_AMOUNT", "AND refunded_amount < %(refunded)s"),
+                Clause(
+                    order_refunds, "RECORD_REFUNDED_AMOUNT", "AND refunded_amount < %(refunded)s"
+                ),
                 ("PAID", Decimal("3.00")),
             ),
         ),
@@ -171,7 +175,7 @@ GUARDS: Final = (
         ("PAID", NOTHING),
         (
             (
-                Clause(orders, "RECORD_REFUNDED_AMOUNT", "AND paid_amount >= %(refunded)s"),
+                Clause(order_refunds, "RECORD_REFUNDED_AMOUNT", "AND paid_amount >= %(refunded)s"),
                 "refused by ck_order_amounts",
             ),
             (AMOUNTS, ("PAID", Decimal("9.91"))),
@@ -183,13 +187,13 @@ GUARDS: Final = (
         (UNPAID, NOTHING),
         (
             (
-                Clause(orders, "RECORD_REFUNDED_AMOUNT", "AND paid_amount >= %(refunded)s"),
+                Clause(order_refunds, "RECORD_REFUNDED_AMOUNT", "AND paid_amount >= %(refunded)s"),
                 (UNPAID, NOTHING),
             ),
             (AMOUNTS, (UNPAID, NOTHING)),
             (
                 Clause(
-                    orders,
+                    order_refunds,
                     "RECORD_REFUNDED_AMOUNT",
                     "AND status IN ('PAID', 'SHIPPED', 'FINISHED', 'REFUNDING')",
                 ),
@@ -203,7 +207,9 @@ GUARDS: Final = (
         (UNPAID, NOTHING),
         (
             (
-                Clause(orders, "MARK_REFUNDING", "AND status IN ('PAID', 'SHIPPED', 'FINISHED')"),
+                Clause(
+                    order_refunds, "MARK_REFUNDING", "AND status IN ('PAID', 'SHIPPED', 'FINISHED')"
+                ),
                 BY_PAIRS,
             ),
             (LEGAL_PAIRS, BY_EVENTS),
@@ -214,14 +220,14 @@ GUARDS: Final = (
         "MARK_REFUNDING: in full",
         refund_in_part,
         ("PAID", FIVE),
-        ((Clause(orders, "MARK_REFUNDING", IN_FULL), ("REFUNDING", FIVE)),),
+        ((Clause(order_refunds, "MARK_REFUNDING", IN_FULL), ("REFUNDING", FIVE)),),
     ),
     Guard(
         "MARK_REFUNDED: from REFUNDING",
         refund_nothing_of_an_unpaid_order,
         (UNPAID, NOTHING),
         (
-            (Clause(orders, "MARK_REFUNDED", "AND status = 'REFUNDING'"), BY_PAIRS),
+            (Clause(order_refunds, "MARK_REFUNDED", "AND status = 'REFUNDING'"), BY_PAIRS),
             (LEGAL_PAIRS, ("REFUNDED", NOTHING)),
         ),
     ),
@@ -229,16 +235,20 @@ GUARDS: Final = (
         "MARK_REFUNDED: in full",
         refund_in_part_while_refunding,
         ("REFUNDING", FIVE),
-        ((Clause(orders, "MARK_REFUNDED", IN_FULL), ("REFUNDED", FIVE)),),
+        ((Clause(order_refunds, "MARK_REFUNDED", IN_FULL), ("REFUNDED", FIVE)),),
     ),
     Guard(
-        "RAISE_REFUNDED_AMOUNT: more than is known",
-        sums_of_a_payment_told_in_the_wrong_order,
-        ("REFUND_PENDING", FIVE),
+        "ADD_REFUNDED: no more than was paid",
+        more_goes_back_of_a_payment_than_was_paid,
+        ("REFUND_PENDING", NOTHING),
         (
             (
-                Clause(store, "RAISE_REFUNDED_AMOUNT", "AND refunded_amount < %(refunded)s"),
-                ("REFUND_PENDING", Decimal("3.00")),
+                Clause(refundable, "ADD_REFUNDED", "AND refunded_amount + %(amount)s <= amount"),
+                "refused by ck_payment_amounts",
+            ),
+            (
+                constraint("oms_order_payment", "CHECK ck_payment_amounts"),
+                ("REFUND_PENDING", Decimal("9.91")),
             ),
         ),
     ),
@@ -248,7 +258,7 @@ GUARDS: Final = (
         ("REFUND_PENDING", FIVE),
         (
             (
-                Clause(store, "MARK_PAYMENT_REFUNDED", "AND refunded_amount = amount"),
+                Clause(refundable, "MARK_PAYMENT_REFUNDED", "AND refunded_amount = amount"),
                 ("REFUNDED", FIVE),
             ),
         ),
@@ -260,7 +270,7 @@ GUARDS: Final = (
         (
             (
                 Clause(
-                    store,
+                    refundable,
                     "MARK_PAYMENT_REFUNDED",
                     "AND state IN ('REFUND_PENDING', 'REFUNDING', 'REFUND_FAILED', 'UNMATCHED')",
                 ),

@@ -101,6 +101,7 @@ def test_only_whoever_talks_to_alipay_carries_cryptography(layers):
         == {
             "alipay_notify",
             "cancel_order",
+            "refund_payment",
             "start_payment",
             "sweep_expired",
         }

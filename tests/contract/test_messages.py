@@ -7,16 +7,25 @@ import pytest
 from pydantic import ValidationError
 
 from infra import message_schemas
-from lockstep.messaging.contracts import QUEUE_OF, ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.messaging.contracts import (
+    QUEUE_OF,
+    Command,
+    ConfirmStock,
+    RefundPayment,
+    ReleaseStock,
+    ReserveStock,
+)
 from tests.support.samples import EVENTS, messages
 from tests.support.schema import faults
 
-COMMANDS: dict[str, type[ReserveStock] | type[ConfirmStock] | type[ReleaseStock]] = {
+COMMANDS: dict[str, type[Command]] = {
     "reserve_stock": ReserveStock,
     "confirm_stock": ConfirmStock,
     "release_stock": ReleaseStock,
+    "refund_payment": RefundPayment,
 }
 NAMES = sorted(COMMANDS)
+STOCK = [name for name in NAMES if name.endswith("_stock")]
 
 
 def old_sample(name: str) -> dict[str, object]:
@@ -50,7 +59,9 @@ def test_a_message_of_the_first_version_is_read_as_it_was_meant(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_sent_is_what_the_schema_says(name):
-    command = COMMANDS[name](reservation_id="202610240136005000421234-1", order_id=1)
+    command = COMMANDS[name].model_validate(
+        {"reservation_id": "202610240136005000421234-1", "order_id": 1, "refund_id": 1}
+    )
     schema = json.loads((EVENTS / "schemas" / f"{name}.json").read_text())
     assert faults(json.loads(command.model_dump_json()), schema, {}) == []
     assert faults(old_sample(name), schema, {}) == []
@@ -69,6 +80,9 @@ WRONG = {
     "an unknown type": {"type": "ShipOrder"},
     "a type in other letters": {"type": "confirmstock"},
     "no type": {"type": None},
+    "a long correlation id": {"correlation_id": "c" * 129},
+}
+WRONG_OF_STOCK = {
     "no reservation": {"reservation_id": None},
     "a reservation without its number": {"reservation_id": "202610240136005000421234"},
     "a reservation numbered 0": {"reservation_id": "202610240136005000421234-0"},
@@ -79,12 +93,22 @@ WRONG = {
     "an order as text": {"order_id": "1"},
     "an order that is true": {"order_id": True},
     "an order as a fraction": {"order_id": 1.0},
-    "a long correlation id": {"correlation_id": "c" * 129},
+}
+WRONG_OF_A_REFUND = {
+    "refund 0": {"refund_id": 0},
+    "a refund as text": {"refund_id": "1"},
+    "no refund": {"refund_id": None},
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("changes", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        *((name, changes) for name in NAMES for changes in WRONG.values()),
+        *((name, changes) for name in STOCK for changes in WRONG_OF_STOCK.values()),
+        *(("refund_payment", changes) for changes in WRONG_OF_A_REFUND.values()),
+    ],
+)
 def test_what_is_not_the_command_is_refused(name, changes):
     with pytest.raises(ValidationError):
         COMMANDS[name].model_validate_json(json.dumps(old_sample(name) | changes))

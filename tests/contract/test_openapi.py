@@ -82,6 +82,13 @@ def test_every_route_but_the_notice_takes_a_members_token():
     assert opened == {OPEN}
 
 
+def test_operators_routes_ask_for_their_scope():
+    for path, operations in DOCUMENT["paths"].items():
+        for operation in operations.values():
+            asks = operation.get("security") == [{"memberToken": ["lockstep/ops"]}]
+            assert asks == path.startswith("/ops/")
+
+
 def references(node: object) -> Iterator[str]:
     match node:
         case dict():

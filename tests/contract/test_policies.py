@@ -21,7 +21,7 @@ FOR_EVERYTHING = {
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 }
-WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock"}
+WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock", "RefundPayment"}
 SCHEDULED = {"RelayOutbox", "SweepExpired"}
 
 

@@ -14,8 +14,9 @@ from lockstep.alipay.form import body_bytes
 from lockstep.alipay.keys import load_public_key
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.alipay.notice import verify_and_parse
+from lockstep.api.operator_requests import read_give_back, read_operator, read_refund_order
 from lockstep.api.requests import read_member_id, read_orders_query, read_place_order
-from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock
+from lockstep.messaging.contracts import ConfirmStock, RefundPayment, ReleaseStock, ReserveStock
 from tests.support import template
 from tests.support.notices import APP_ID, SELLER_ID
 from tests.support.samples import (
@@ -66,7 +67,24 @@ def test_a_request_is_one_of_payload_format_two(name):
         assert int(event["headers"]["content-length"]) == len(body)
 
 
-@pytest.mark.parametrize("name", [name for name in HTTP if function_of(name) != "alipay_notify"])
+@pytest.mark.parametrize("name", of_function("operate_payments"))
+def test_an_operators_request_names_its_operator(name):
+    assert read_operator(sample(name)) == "alice"
+
+
+def test_a_refund_that_an_operator_asks_for_is_read():
+    asked = read_refund_order(sample("operate_payments-refund_order"), "202610240136005000421234")
+    assert (asked.amount, asked.reason) == (Decimal("3.00"), "one came broken")
+    assert (asked.idempotency_key, asked.restock) == ("ticket-77", {1001: 1})
+    trade_no = "2026102422001400000000000042"
+    given = read_give_back(sample("operate_payments-give_back"), trade_no)
+    assert given == (trade_no, "alice", "nobody claims it")
+
+
+NOT_OF_MEMBERS = {"alipay_notify", "operate_payments"}
+
+
+@pytest.mark.parametrize("name", [n for n in HTTP if function_of(n) not in NOT_OF_MEMBERS])
 def test_a_members_request_names_its_member(name):
     assert read_member_id(sample(name)) == 42
 
@@ -112,7 +130,7 @@ def test_a_batch_is_one_of_a_fifo_queue(name):
     event = sample(name)
     assert 1 <= len(event["Records"]) <= 10
     for record in event["Records"]:
-        queue = function_of(name).removesuffix("_stock")
+        queue = function_of(name).partition("_")[0]
         assert record["eventSourceARN"].endswith(f"-{queue}.fifo")
         assert {"MessageGroupId", "MessageDeduplicationId", "SequenceNumber"} <= record[
             "attributes"
@@ -129,6 +147,12 @@ def test_a_batch_holds_commands_each_in_the_group_of_its_reservation(name):
     for record in sample(name)["Records"]:
         command = COMMANDS[name].model_validate_json(record["body"])
         assert record["attributes"]["MessageGroupId"] == command.reservation_id
+
+
+def test_a_try_of_a_refund_is_in_the_group_of_its_payment():
+    [record] = sample("refund_payment")["Records"]
+    assert RefundPayment.read(record["body"]).refund_id == 1
+    assert record["attributes"]["MessageGroupId"].isdigit()
 
 
 def test_no_sample_is_left_out_of_the_folder():

@@ -10,6 +10,7 @@ import pytest
 from infra.migrate import MIGRATIONS
 from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
+from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store as unpaid
@@ -22,13 +23,17 @@ from lockstep.orders.model import (
     RequestState,
 )
 from lockstep.payments import attempt_store as attempts
+from lockstep.payments import refund_store as refunds
+from lockstep.payments import refundable_store as refundable
 from lockstep.payments import store as payments
 from lockstep.payments.model import (
     ATTEMPT_TRANSITIONS,
     PAYMENT_TRANSITIONS,
+    REFUND_TRANSITIONS,
     AttemptState,
     NoticeState,
     PaymentState,
+    RefundState,
 )
 
 DDL = "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
@@ -45,6 +50,7 @@ TABLES: Mapping[type[StrEnum], Mapping[str, frozenset[str]]] = {
     PaymentState: {str(state): frozenset(to) for state, to in PAYMENT_TRANSITIONS.items()},
 }
 ATTEMPT = {str(state): frozenset(to) for state, to in ATTEMPT_TRANSITIONS.items()}
+REFUND = {str(state): frozenset(to) for state, to in REFUND_TRANSITIONS.items()}
 
 type Edges = set[tuple[str, str]]
 
@@ -74,7 +80,7 @@ def edges(module: object, table: str, column: str) -> dict[str, Edges]:
     """The edges that each statement can take; %s stands for what is decided elsewhere."""
     taken = {}
     for name, (change, condition) in updates(module, table, column).items():
-        target = re.search(rf"(?<!prev_){column} = (?:'(\w+)'|(%s))", change)
+        target = re.search(rf"(?<!prev_){column} = (?:'(\w+)'|(%(?:\(\w+\))?s))", change)
         source = re.search(rf"\b{column} (?:IN \((.*?)\)|= ('\w+'))", condition)
         assert target, name
         assert source, f"{name} names no from-state"
@@ -123,13 +129,25 @@ def test_the_database_knows_the_states_of_the_code_and_no_other():
     assert check_of("ck_payment_state") == set(PaymentState)
     assert check_of("ck_notice_state") == set(NoticeState)
     assert check_of("ck_attempt_state") == set(AttemptState) == ATTEMPT.keys()
+    assert check_of("ck_refund_state") == set(RefundState) == REFUND.keys()
     assert check_of("ck_order_close_reason", "close_reason") == set(CloseReason)
     # UNKNOWN is what is said of a request that has no row.
     assert check_of("ck_request_state") == set(RequestState) - {RequestState.UNKNOWN}
 
 
+def edges_of_an_order() -> dict[str, Edges]:
+    return {
+        name: pairs
+        for store in (orders, unpaid, order_refunds)
+        for name, pairs in edges(store, "oms_order", "status").items()
+    }
+
+
 def test_every_change_of_an_orders_status_is_an_edge():
-    taken = edges(orders, "oms_order", "status") | edges(unpaid, "oms_order", "status")
+    taken = edges_of_an_order()
+    # Back to where it came from, which the row itself says.
+    assert taken.pop("GIVE_UP_REFUND") == {("REFUNDING", "%(back_to)s")}
+    assert {"PAID", "SHIPPED", "FINISHED"} <= TABLES[OrderStatus]["REFUNDING"]
     assert taken.keys() == {
         "MARK_PROCESSING",
         "MARK_HELD",
@@ -139,6 +157,7 @@ def test_every_change_of_an_orders_status_is_an_edge():
         "MARK_PAID",
         "MARK_REFUNDING",
         "MARK_REFUNDED",
+        "BEGIN_REFUND",
     }
     for name, pairs in taken.items():
         assert pairs, name
@@ -146,15 +165,19 @@ def test_every_change_of_an_orders_status_is_an_edge():
 
 
 def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
-    changes = updates(orders, "oms_order", "status") | updates(unpaid, "oms_order", "status")
-    for name, (change, _) in changes.items():
+    found = {
+        name: one
+        for store in (orders, unpaid, order_refunds)
+        for name, one in updates(store, "oms_order", "status").items()
+    }
+    for name, (change, _) in found.items():
         # MySQL assigns from left to right: after `status = …` it would be the new one.
         assert change.index("prev_status = status") < change.index("    status = "), name
 
 
 def test_a_closed_order_stays_closed_for_every_statement():
     """CLOSED -> PAID is legal and not driven yet: no statement may take it."""
-    taken = edges(orders, "oms_order", "status")
+    taken = edges_of_an_order()
     assert {source for pairs in taken.values() for source, _ in pairs}.isdisjoint({"CLOSED"})
 
 
@@ -176,13 +199,37 @@ def test_a_reservation_is_born_in_a_state_that_follows_init():
 
 def test_every_change_of_a_payment_is_an_edge():
     taken = edges(payments, "oms_order_payment", "state")
+    taken |= edges(refundable, "oms_order_payment", "state")
     table = TABLES[PaymentState]
     # Matched to its order, the money is applied or goes back.
     assert taken.pop("MATCH_PAYMENT") == {("UNMATCHED", "%s")}
     assert {"APPLIED", "REFUND_PENDING"} <= table["UNMATCHED"]
-    assert taken.keys() == {"MARK_PAYMENT_REFUNDED"}
+    assert taken.keys() == {
+        "MARK_PAYMENT_REFUNDING",
+        "MARK_PAYMENT_REFUNDED",
+        "MARK_PAYMENT_FAILED",
+        "GIVE_UNMATCHED_BACK",
+    }
     for pairs in taken.values():
         assert {pair for pair in pairs if pair[1] not in table[pair[0]]} == set()
+
+
+def test_every_change_of_a_refund_is_an_edge_or_none():
+    """UNKNOWN stays so as long as nobody can say more."""
+    taken = edges(refunds, "oms_refund", "state")
+    assert taken.keys() == {
+        "ASK_AGAIN",
+        "CLAIM_CALL",
+        "CLAIM_QUERY",
+        "MARK_DONE",
+        "MARK_UNKNOWN",
+        "MARK_DUE",
+        "MARK_FAILED",
+    }
+    for pairs in taken.values():
+        changes = pairs - {("UNKNOWN", "UNKNOWN")}
+        assert changes
+        assert {pair for pair in changes if pair[1] not in REFUND[pair[0]]} == set()
 
 
 def test_every_change_of_an_attempt_is_an_edge():

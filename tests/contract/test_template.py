@@ -54,9 +54,17 @@ def test_a_function_is_named_after_its_file():
 
 def test_the_notice_is_the_only_open_route():
     routes = [each["Properties"] for _, _, each in EVENTS if each["Type"] == "HttpApi"]
-    opened = [route["Path"] for route in routes if "Auth" in route]
+    opened = [route["Path"] for route in routes if route.get("Auth") == {"Authorizer": "NONE"}]
     assert opened == ["/alipay/notify"]
     assert RESOURCES["HttpApi"]["Properties"]["Auth"]["DefaultAuthorizer"] == "MemberToken"
+
+
+def test_every_route_for_operators_asks_for_their_scope_and_no_other_does():
+    for _, _, event in EVENTS:
+        if event["Type"] == "HttpApi":
+            route = event["Properties"]
+            for_operators = {"Authorizer": "MemberToken", "AuthorizationScopes": ["lockstep/ops"]}
+            assert (route.get("Auth") == for_operators) == route["Path"].startswith("/ops/")
 
 
 def test_every_command_queue_has_a_fifo_dead_letter_queue_of_its_own():

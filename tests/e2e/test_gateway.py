@@ -61,5 +61,30 @@ def test_without_a_token_every_members_route_is_closed(deployed, method, path):
     assert status_of(deployed, method, path) == 401
 
 
+OPERATORS = [
+    ("GET", "/ops/payments"),
+    ("POST", "/ops/orders/20260101/refunds"),
+    ("POST", "/ops/payments/T1/refund"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATORS)
+def test_an_operators_route_is_closed_to_whoever_has_no_scope(deployed, method, path):
+    body = b'{"reason":"x"}' if method == "POST" else None
+    assert status_of(deployed, method, path, body=body) == 401
+    member = tokens.mint(TEST_HOME, "42")
+    assert status_of(deployed, method, path, member, body) == 403
+    other = tokens.mint(TEST_HOME, "alice", scope="lockstep/reports")
+    assert status_of(deployed, method, path, other, body) == 403
+
+
+def test_an_operator_is_let_through(deployed):
+    operator = tokens.mint(TEST_HOME, "alice", scope=tokens.OPERATOR_SCOPE)
+    assert status_of(deployed, "GET", "/ops/payments", operator) == 200
+    # Through to the function, which knows no such trade.
+    path = "/ops/payments/T-nobody/refund"
+    assert status_of(deployed, "POST", path, operator, b'{"reason":"x"}') == 404
+
+
 def test_a_notice_needs_no_token(deployed):
     assert status_of(deployed, "POST", "/alipay/notify", body=b"out_trade_no=1") == 200

@@ -11,9 +11,11 @@ from functools import partial
 import pytest
 
 from lockstep.db.transaction import Tx, in_transaction
+from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store
 from lockstep.orders.model import ORDER_TRANSITIONS, CloseReason, OrderStatus
+from lockstep.payments import refundable_store as refundable
 from lockstep.payments import store as payments
 from lockstep.payments.model import PaymentState
 from tests.support.builders import a_sku
@@ -80,7 +82,7 @@ def test_an_order_is_paid_with_its_own_sum_only(database, order_id, amount):
 @pytest.mark.parametrize("status", STATUSES)
 def test_refunds_are_counted_of_paid_orders_only(database, order_id, status):
     put(database, status, paid="9.90")
-    record = partial(orders.record_refunded_amount, refunded=PAY)
+    record = partial(order_refunds.record_refunded_amount, refunded=PAY)
     allowed = {*WITH_MONEY, "REFUNDING"}
     assert runs_from(database, record, order_id) is (status in allowed)
 
@@ -88,7 +90,7 @@ def test_refunds_are_counted_of_paid_orders_only(database, order_id, status):
 @pytest.mark.parametrize(("refunded", "counts"), [("3.00", False), ("3.01", True), ("9.91", False)])
 def test_refunds_grow_up_to_what_was_paid(database, order_id, refunded, counts):
     put(database, "PAID", paid="9.90", refunded="3.00")
-    record = partial(orders.record_refunded_amount, refunded=Decimal(refunded))
+    record = partial(order_refunds.record_refunded_amount, refunded=Decimal(refunded))
     assert runs_from(database, record, order_id) is counts
 
 
@@ -96,7 +98,7 @@ def test_refunds_grow_up_to_what_was_paid(database, order_id, refunded, counts):
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize(
     ("statement", "allowed"),
-    [(orders.mark_refunding, WITH_MONEY), (orders.mark_refunded, {"REFUNDING"})],
+    [(order_refunds.mark_refunding, WITH_MONEY), (order_refunds.mark_refunded, {"REFUNDING"})],
 )
 def test_only_an_order_all_of_whose_money_went_back_is_refunded(
     database, order_id, statement, allowed, status, refunded
@@ -150,16 +152,16 @@ def test_only_unmatched_money_is_given_to_an_order(database, order_id, state):
 @pytest.mark.parametrize("state", PaymentState)
 def test_only_money_that_no_order_took_becomes_refunded(database, order_id, state, refunded):
     payment_id = a_payment(database, order_id, state, refunded)
-    won = in_transaction(lambda tx: payments.mark_payment_refunded(tx, payment_id))
+    won = in_transaction(lambda tx: refundable.mark_payment_refunded(tx, payment_id))
     waiting = {"REFUND_PENDING", "REFUNDING", "REFUND_FAILED", "UNMATCHED"}
     assert won is (refunded == "9.90" and state in waiting)
     assert payment_row(database)["state"] == ("REFUNDED" if won else state)
 
 
-@pytest.mark.parametrize(("refunded", "grows"), [("2.99", False), ("3.00", False), ("3.01", True)])
-def test_what_went_back_of_a_payment_only_grows(database, order_id, refunded, grows):
+@pytest.mark.parametrize(("more", "fits"), [("0.01", True), ("6.90", True), ("6.91", False)])
+def test_what_goes_back_of_a_payment_is_added_up_to_what_was_paid(database, order_id, more, fits):
     payment_id = a_payment(database, order_id, "APPLIED", "3.00")
-    amount = Decimal(refunded)
-    won = in_transaction(lambda tx: payments.raise_refunded_amount(tx, payment_id, amount))
-    assert won is grows
-    assert payment_row(database)["refunded_amount"] == max(amount, Decimal("3.00"))
+    won = in_transaction(lambda tx: refundable.add_refunded(tx, payment_id, Decimal(more)))
+    assert won is fits
+    known = Decimal("3.00") + (Decimal(more) if fits else 0)
+    assert payment_row(database)["refunded_amount"] == known

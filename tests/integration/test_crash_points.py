@@ -11,7 +11,7 @@ from lockstep.db import connection
 from tests.support.builders import assert_at_rest
 from tests.support.database import Database
 from tests.support.dying import count_round_trips, die_at
-from tests.support.flows import FLOWS, TALKS, Flow
+from tests.support.flows import FLOWS, TALKS, TRIES, Flow
 from tests.support.histories import what_is_left
 
 ROUND_TRIPS_MIN = {
@@ -23,6 +23,10 @@ ROUND_TRIPS_MIN = {
     "pay": 9,
     "pay_late": 7,
     "refund": 10,
+    "ask_refund": 13,
+    "give_back": 9,
+    "refund_late": 16,
+    "refund_asked": 16,
     "confirm": 6,
     "release": 6,
     "start": 6,
@@ -41,7 +45,7 @@ def undisturbed(database: Database, flow: Flow) -> tuple[int, dict[str, list[str
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("flow", FLOWS + TALKS, ids=str)
+@pytest.mark.parametrize("flow", FLOWS + TALKS + TRIES, ids=str)
 def test_a_death_at_any_round_trip_changes_nothing_in_the_end(database, flow, after):
     trips, expected = undisturbed(database, flow)
     assert trips >= ROUND_TRIPS_MIN[flow.name]
@@ -74,7 +78,7 @@ def test_a_death_before_the_commit_leaves_nothing_at_all(database, flow):
     assert seen == [before] * commit + [done] * (trips - commit)
 
 
-@pytest.mark.parametrize("flow", FLOWS + TALKS, ids=str)
+@pytest.mark.parametrize("flow", FLOWS + TALKS + TRIES, ids=str)
 def test_two_deaths_in_a_row_change_nothing_either(database, flow):
     trips, expected = undisturbed(database, flow)
     database.empty()

@@ -27,6 +27,7 @@ HOLD = f"{NO}-1"
 ORDER = {"oms_order": "PRIMARY"}
 SKU = {"ims_sku_stock": "PRIMARY"}
 RESERVATION = {"ims_reservation": "uk_reservation"}
+REFUND = {"oms_refund": "PRIMARY"}
 ATTEMPT = {"oms_payment_attempt": "uk_attempt_out_trade_no"}
 ATTEMPT_ROW = {"oms_payment_attempt": "PRIMARY"}
 PAYMENT = {"oms_order_payment": "PRIMARY"}
@@ -51,6 +52,11 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.READ_LOAD": (("x",), {}),
     "inventory.LOCK_SKUS": (((1001, 1002, 1003),), SKU),
     "inventory.CHANGE_SKUS": (('[[1001,"a","1.00",1,0,1]]',), {"s": "PRIMARY"}),
+    "inventory.READ_RETURNED": (
+        (("return:R1:1001", "return:R2:1001"),),
+        {"ims_stock_entry": "uk_stock_source"},
+    ),
+    "inventory.ADD_STOCK": ((1, 1001), SKU),
     "messaging.LOCK_DUE": ((100,), {"outbox": "ix_outbox_due"}),
     "messaging.LEASE": ({"seconds": 60, "most": 300, "ids": (1, 2, 3)}, {"outbox": "PRIMARY"}),
     "messaging.COUNT_DUE": ((), {"outbox": "ix_outbox_due"}),
@@ -71,6 +77,10 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "orders.MARK_REFUNDED": ((200,), ORDER),
     "orders.LOCK_OWN_ORDER": ((NO, 200), {"oms_order": "uk_order_no"}),
     "orders.LOCK_ORDER": ((200,), ORDER),
+    "orders.LOCK_ORDER_BY_NO": ((NO,), {"oms_order": "uk_order_no"}),
+    "orders.BEGIN_REFUND": ((200,), ORDER),
+    "orders.READ_PREVIOUS_STATUS": ((200,), ORDER),
+    "orders.GIVE_UP_REFUND": ({"order_id": 200, "back_to": "PAID"}, ORDER),
     "orders.LOCK_ORDER_OF_TRADE": (
         {"out_trade_no": f"{NO}_2"},
         {**ORDER, **ATTEMPT, "a": OF_THE_ATTEMPT},
@@ -126,7 +136,39 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
         {"p": "uk_payment_trade", "n": "ix_notice_trade"},
     ),
     "payments.MATCH_PAYMENT": ((1, "APPLIED", None, 1), PAYMENT),
-    "payments.RAISE_REFUNDED_AMOUNT": ({"id": 1, "refunded": "1.00"}, PAYMENT),
+    "payments.READ_REFUND_PLACE": ((1,), {"r": "PRIMARY", "p": "PRIMARY"}),
+    "payments.READ_PAYMENT_PLACE": (
+        ("alipay", "T200"),
+        {"oms_order_payment": "uk_payment_trade"},
+    ),
+    "payments.LOCK_REFUNDABLE": ((1,), PAYMENT),
+    "payments.READ_APPLIED": ((200,), {"oms_order_payment": "uk_payment_applied"}),
+    "payments.READ_REFUNDS": ((1,), {"oms_refund": "uk_refund_request"}),
+    "payments.ASK_AGAIN": (("operator:alice", 1), REFUND),
+    "payments.CLAIM_CALL": ((60, 1), REFUND),
+    "payments.CLAIM_QUERY": ((60, 1), REFUND),
+    "payments.DEFER": ((10, 1), REFUND),
+    "payments.MARK_DONE": ((1,), REFUND),
+    "payments.MARK_UNKNOWN": ((None, 10, 1, 1), REFUND),
+    "payments.MARK_DUE": ((None, 10, 1, 1), REFUND),
+    "payments.MARK_FAILED": (("X", 1, 1), REFUND),
+    "payments.ADD_REFUNDED": ({"id": 1, "amount": "1.00"}, PAYMENT),
+    "payments.MARK_PAYMENT_REFUNDING": ((1,), PAYMENT),
+    "payments.MARK_PAYMENT_FAILED": ((1,), PAYMENT),
+    "payments.GIVE_UNMATCHED_BACK": ((1,), PAYMENT),
+    "payments.LIST_WAITING": (
+        {"state": "UNMATCHED", "before": FAR, "limit": 21},
+        {
+            "p": "ix_payment_state",
+            "f": "uk_refund_request",
+            "later": "uk_refund_request",
+            "o": "PRIMARY",
+        },
+    ),
+    "payments.LIST_APPLIED_WITH_FAILED_REFUND": (
+        {"before": FAR, "limit": 21},
+        {"f": "ix_refund_due", "p": "PRIMARY", "later": "uk_refund_request", "o": "PRIMARY"},
+    ),
     "payments.MARK_PAYMENT_REFUNDED": ((1,), PAYMENT),
     "payments.MARK_FINISHED": ((None, 1), PAYMENT),
     "payments.READ_UNCONFIRMED_HOLD": (
@@ -136,7 +178,21 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.READ_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
     "upkeep.FIND_OUTBOX": (
         AGE,
-        {"b": "ix_outbox_due", "r": "uk_reservation", "o": "uk_order_no"},
+        {
+            "b": "ix_outbox_due",
+            "r": "uk_reservation",
+            "o": "uk_order_no",
+            "f": "uk_refund_request",
+        },
+    ),
+    "upkeep.READ_DUE_REFUNDS": ({**PAGE, "state": "UNKNOWN"}, {"r": "ix_refund_due"}),
+    "upkeep.READ_UNASKED_REFUNDS": (
+        PAGE,
+        {"p": "ix_payment_state", "r": "uk_refund_request"},
+    ),
+    "upkeep.READ_STAGED_REFUND": (
+        {"group_key": "200", "refund_id": 200},
+        {"r": "PRIMARY", "b": "ix_outbox_group"},
     ),
     "upkeep.FIND_NOTICES": (AGE, {"n": "ix_notice_state", "p": "uk_payment_trade"}),
     "upkeep.FIND_TOMBSTONES": (AGE, {"r": "ix_reservation_expiry", "b": "ix_outbox_group"}),
@@ -150,6 +206,7 @@ PLAIN_INSERTS: dict[str, Arguments] = {
     "inventory.INSERT_LOAD": ("x", HASH, "a", 0, 0, 0, 0),
     "inventory.INSERT_SKUS": (1, "t", "1.00", 1, 0, 1),
     "inventory.INSERT_ENTRIES": (1, "INITIAL", 1, "x", "a", "b"),
+    "inventory.INSERT_RETURNS": (1, 1, "return:x:1", "operator:a", "b"),
     "inventory.INSERT_RESERVATION": ("x-1", 1, 2, HASH, "2026-11-30"),
     "inventory.INSERT_TOMBSTONE": ("x-1", 1, 2),
     "inventory.INSERT_ITEMS": ("x-1", 1, 2),
@@ -173,11 +230,16 @@ PLAIN_INSERTS: dict[str, Arguments] = {
         re.findall(r"%\((\w+)\)s", STATEMENTS["payments.INSERT_NOTICE"])
     ),
     "payments.INSERT_ATTEMPT": (1, "new", "page", "1.00", "2026-11-30", 60),
+    "payments.INSERT_ENTRY": (1, 1, "PAYMENT", "1.00", "payment:x"),
+    "payments.INSERT_DUE": (1, "R", "1.00", "operator:a", "b", None),
+    "payments.INSERT_DONE": (1, "R", "1.00", "alipay", "b"),
     "payments.INSERT_PAYMENT": ("alipay", "T", "O", 1, "1.00", "APPLIED", None, None),
 }
 # Statements that sort, and why it costs nothing that grows.
 MAY_SORT = {
     "payments.READ_ATTEMPTS": "the payment pages of one order",
+    "payments.LIST_WAITING": "money that waits for a person: people can only see to a few",
+    "payments.LIST_APPLIED_WITH_FAILED_REFUND": "refunds that were given up: the same",
     "orders.READ_OWN_HOLDS": "the unpaid orders of one member, only after a shortage",
 }
 

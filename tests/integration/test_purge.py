@@ -191,6 +191,20 @@ def test_a_hold_that_is_settled_at_last_lets_its_messages_go(database):
     assert purge_all().outbox == 1
 
 
+def test_what_was_said_about_a_refund_stays_until_the_refund_has_ended(database):
+    a_sku(database)
+    order = an_order()
+    cancel(42, order.order_no)
+    accept(a_trade_notice(order))
+    deliver_outbox(database)
+    database.execute("UPDATE outbox SET sent_at = NOW(3)")
+    a_year_passes(database)
+    assert purge_all().outbox == 1
+    assert database.value("SELECT queue FROM outbox") == "refund"
+    database.execute("UPDATE oms_refund SET state = 'FAILED'")
+    assert purge_all().outbox == 1
+
+
 def test_every_queue_has_its_rule():
     """A queue without one would keep its messages for ever."""
     for queue in QUEUE_OF.values():
@@ -219,7 +233,12 @@ def test_a_message_lives_in_its_queue_as_a_dead_letter_and_after_a_redrive():
 
 
 PLANNED = {
-    "FIND_OUTBOX": {"b": "ix_outbox_due", "r": "uk_reservation", "o": "uk_order_no"},
+    "FIND_OUTBOX": {
+        "b": "ix_outbox_due",
+        "r": "uk_reservation",
+        "o": "uk_order_no",
+        "f": "uk_refund_request",
+    },
     "FIND_NOTICES": {"n": "ix_notice_state", "p": "uk_payment_trade"},
     "FIND_TOMBSTONES": {"r": "ix_reservation_expiry", "b": "ix_outbox_group"},
     "FIND_REFUSALS": {"message_refusal": "ix_refusal_created"},

@@ -5,6 +5,7 @@ import pytest
 from functions import (
     alipay_notify,
     confirm_stock,
+    refund_payment,
     relay_outbox,
     release_stock,
     reserve_stock,
@@ -30,6 +31,9 @@ STATUSES = {
     "query_orders-stock": 200,
     "cancel_order": 404,
     "start_payment": 404,
+    "operate_payments-refund_order": 404,
+    "operate_payments-list": 200,
+    "operate_payments-give_back": 404,
 }
 
 
@@ -90,6 +94,10 @@ def test_a_hold_for_an_order_that_is_not_there_is_acknowledged_and_takes_nothing
     answer = reserve_stock.handler(sample("reserve_stock"), Context())
     assert answer == {"batchItemFailures": []}
     assert (database.count("ims_reservation"), database.count("message_refusal")) == (0, 0)
+
+
+def test_a_try_of_a_refund_that_is_not_there_is_acknowledged(database):
+    assert refund_payment.handler(sample("refund_payment"), Context()) == {"batchItemFailures": []}
 
 
 def test_a_schedule_that_finds_nothing_to_do_says_so(database):

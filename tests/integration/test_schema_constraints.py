@@ -61,6 +61,10 @@ BROKEN_CHECKS: dict[str, tuple[str, list[dict[str, object]]]] = {
     "ck_attempt_state": ("oms_payment_attempt", [{"state": "LOST"}]),
     "ck_refund_amount": ("oms_refund", [{"amount": "0.00"}]),
     "ck_refund_state": ("oms_refund", [{"state": "LOST"}]),
+    "ck_refund_next_try": (
+        "oms_refund",
+        [{"state": state, "next_try_at": None} for state in ("DUE", "CALLING", "UNKNOWN")],
+    ),
     "ck_money_kind": (
         "oms_money_entry",
         [{"amount": "0.00"}, {"amount": "-1.00"}, {"kind": "GIFT"}],

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from functions import cancel_order, create_order, query_orders, start_payment
+from functions import cancel_order, create_order, operate_payments, query_orders, start_payment
 from infra.openapi import FILE
 from tests.support import schema
 from tests.support.http_events import Answer, Event, send
@@ -21,6 +21,9 @@ _HANDLERS = {
     "post /orders/{order_no}/cancel": cancel_order.handler,
     "post /orders/{order_no}/payments": start_payment.handler,
     "get /stock/{sku_id}": query_orders.handler,
+    "post /ops/orders/{order_no}/refunds": operate_payments.handler,
+    "get /ops/payments": operate_payments.handler,
+    "post /ops/payments/{trade_no}/refund": operate_payments.handler,
 }
 
 

@@ -88,6 +88,20 @@ SELECT LEFT(SHA2(i, 256), 32),
 FROM n
 """,
     """
+INSERT INTO oms_refund (payment_id, out_request_no, amount, state, requested_by, next_try_at)
+{numbers}
+SELECT i, CONCAT('R', i), 9.90,
+       CASE i % 100 WHEN 0 THEN 'DUE' WHEN 1 THEN 'UNKNOWN' WHEN 2 THEN 'CALLING'
+                    WHEN 3 THEN 'FAILED' ELSE 'DONE' END,
+       'operator:alice', IF(i % 100 < 3, NOW(3) - INTERVAL 1 MINUTE, NULL)
+FROM n
+""",
+    """
+INSERT INTO ims_stock_entry (sku_id, kind, delta, source, actor, reason)
+{numbers}
+SELECT 1000 + i % 200, 'RETURN', 1, CONCAT('return:R', i, ':1001'), 'operator:alice', 'back' FROM n
+""",
+    """
 INSERT INTO message_refusal (message_id, type, reservation_id, code)
 {numbers}
 SELECT LEFT(SHA2(i, 256), 32),
@@ -96,8 +110,8 @@ SELECT LEFT(SHA2(i, 256), 32),
 )
 TABLES = (
     "oms_order, oms_order_item, oms_order_request, oms_order_event, oms_order_payment, "
-    "oms_payment_attempt, oms_notice, ims_reservation, ims_reservation_item, ims_sku_stock, "
-    "outbox, message_refusal"
+    "oms_payment_attempt, oms_notice, oms_refund, ims_stock_entry, ims_reservation, "
+    "ims_reservation_item, ims_sku_stock, outbox, message_refusal"
 )
 
 

@@ -5,7 +5,7 @@ again, as a member, a queue or Alipay would.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lockstep.alipay.answers import Done
@@ -18,10 +18,14 @@ from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
+from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
+from lockstep.payments.give_back import GivenBack, give_back
 from lockstep.payments.model import Result, Started
+from lockstep.payments.refund import Tried
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, waiting
 from tests.support.database import Database
+from tests.support.refund_channel import RefundChannel, time_passes
 
 MEMBER = 42
 LINES = {1001: 2, 1002: 1}
@@ -87,6 +91,26 @@ def _overdue(database: Database) -> None:
     database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND")
 
 
+def _paid_late(database: Database) -> None:
+    _cancelled(database)
+    _pay(database)
+
+
+def _sold(database: Database) -> None:
+    _paid(database)
+    _confirm(database)
+
+
+def _refund_asked_for(database: Database) -> None:
+    _sold(database)
+    _ask_refund(database)
+
+
+def _unmatched(database: Database) -> None:
+    _ordered(database)
+    accept(replace(a_notice(database), out_trade_no="nobody"))
+
+
 def _place(_: Database) -> object:
     return place(place_command(LINES, member_id=MEMBER, key="k1"))
 
@@ -101,6 +125,34 @@ def _pay(database: Database) -> object:
 
 def _refund(database: Database) -> object:
     return accept(a_notice(database, NoticeKind.REFUND))
+
+
+def _ask_refund(database: Database) -> object:
+    order_no = database.value("SELECT order_no FROM oms_order")
+    return ask_refund(AskRefund(order_no, "k1", "alice", "broken", restock={1001: 1}))
+
+
+def _give_back(_: Database) -> object:
+    return give_back("T1", "alice", "nobody claims it")
+
+
+# The channel outlives the process.
+_CHANNELS: dict[str, RefundChannel] = {}
+
+
+def _try_refund(database: Database) -> object:
+    """One try; what the row asks for after it is the next run's."""
+    payment = database.one("SELECT id, amount FROM oms_order_payment")
+    channel = _CHANNELS.setdefault(f"{database.name}:{payment['id']}", RefundChannel())
+    if not channel.trades:
+        channel.paid("T1", str(payment["amount"]))
+    refund_id = database.value("SELECT id FROM oms_refund")
+    tried = [channel.try_refund(refund_id)]
+    while tried[-1] not in {Tried.DONE, Tried.ENDED} and len(tried) < 5:
+        time_passes(database)
+        tried.append(channel.try_refund(refund_id))
+    assert sum(channel.executed.values()) == 1, channel.executed
+    return tried[-1]
 
 
 def _confirm(database: Database) -> object:
@@ -198,6 +250,8 @@ FLOWS = (
     Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
     Flow("refund", _paid, _refund, lambda o: o in {Result.REFUND_RECORDED, Result.REPLAYED}),
     Flow("start", _ordered, _start, lambda outcome: isinstance(outcome, Started)),
+    Flow("ask_refund", _sold, _ask_refund, lambda outcome: isinstance(outcome, Asked)),
+    Flow("give_back", _unmatched, _give_back, lambda outcome: isinstance(outcome, GivenBack)),
     Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
     Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
 )
@@ -207,4 +261,8 @@ TALKS = (
     Flow("cancel_asked", _with_a_page, _cancel_what_is_unpaid, lambda o: isinstance(o, Closed)),
     Flow("expire_asked", _with_a_page_that_is_over, _ask_about_what_is_unpaid, "CLOSED".__eq__),
     Flow("poll_paid", _with_a_page, _ask_about_what_is_paid, "PAID".__eq__),
+)
+TRIES = (
+    Flow("refund_late", _paid_late, _try_refund, lambda o: o in {Tried.DONE, Tried.ENDED}),
+    Flow("refund_asked", _refund_asked_for, _try_refund, lambda o: o in {Tried.DONE, Tried.ENDED}),
 )

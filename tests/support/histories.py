@@ -10,7 +10,8 @@ from typing import Any
 
 from tests.support.database import Database
 
-_DROPPED = {"id", "message_id", "order_no", "updated_at", "asks"}
+# How many tries or questions it took is no part of what came of them.
+_DROPPED = {"id", "message_id", "order_no", "updated_at", "asks", "tries"}
 _HASH_OVER_IDS = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
 
 
@@ -19,20 +20,25 @@ def what_is_left(database: Database) -> dict[str, list[str]]:
     orders = database.rows("SELECT id, order_no FROM oms_order ORDER BY id")
     payments = database.rows("SELECT id FROM oms_order_payment ORDER BY id")
     order_names = {row["id"]: f"order {n}" for n, row in enumerate(orders, 1)}
-    names = {
+    refunds = database.rows("SELECT id, out_request_no FROM oms_refund ORDER BY id")
+    names: dict[str, dict[Any, str]] = {
         "order_id": order_names,
         "applied_to": order_names,
         "payment_id": {row["id"]: f"payment {n}" for n, row in enumerate(payments, 1)},
+        "refund_id": {row["id"]: f"refund {n}" for n, row in enumerate(refunds, 1)},
+        # The line of a refund.
+        "group_key": {str(row["id"]): f"payment {n}" for n, row in enumerate(payments, 1)},
     }
     numbers = {row["order_no"]: f"number {n}" for n, row in enumerate(orders, 1)}
+    numbers |= {row["out_request_no"]: f"request {n}" for n, row in enumerate(refunds, 1)}
 
     def told(table: str, column: str, value: Any) -> Any:
         if column.endswith("_at"):
             return value is not None
         if column == "payload":
             return {name: told(table, name, part) for name, part in json.loads(value).items()}
-        if column in names:
-            return names[column].get(value, value)
+        if value in names.get(column, {}):
+            return names[column][value]
         if isinstance(value, str):
             for number, name in numbers.items():
                 value = value.replace(number, name)

@@ -139,5 +139,34 @@ def post_payment(order_no: str, body: object = None, *, member: object = 42) -> 
     return request("POST", f"/orders/{order_no}/payments", member=member, body=text)
 
 
+def as_operator(name: str = "alice", scope: str = "lockstep/ops") -> dict[str, str]:
+    """The claims of an operator's token."""
+    return {"sub": name, "scope": scope}
+
+
+def refund_order(
+    order_no: str,
+    body: object = None,
+    *,
+    key: str = "k1",
+    claims: Mapping[str, object] | None = None,
+) -> Event:
+    """POST /ops/orders/{order_no}/refunds; the default asks for all that is left."""
+    sent = {"reason": "broken"} if body is None else body
+    return request(
+        "POST",
+        f"/ops/orders/{order_no}/refunds",
+        claims=as_operator() if claims is None else claims,
+        headers={"idempotency-key": key},
+        body=sent if isinstance(sent, str) else json.dumps(sent),
+    )
+
+
+def give_back(trade_no: str, reason: str = "nobody claims it") -> Event:
+    body = json.dumps({"reason": reason})
+    path = f"/ops/payments/{trade_no}/refund"
+    return request("POST", path, claims=as_operator(), body=body)
+
+
 def get(path: str, *, member: object = 42, **query: str) -> Event:
     return request("GET", path, member=member, query=query)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
     from types_boto3_sqs.type_defs import MessageTypeDef
 
-NAMES = ("reserve", "confirm", "release")
+NAMES = ("reserve", "confirm", "release", "refund")
 GONE = "https://sqs.eu-west-1.amazonaws.com/123456789012/gone.fifo"
 
 

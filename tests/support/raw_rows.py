@@ -63,7 +63,8 @@ VALID: Final[Mapping[str, Mapping[str, object]]] = {
         "out_request_no": "R1",
         "amount": "9.90",
         "state": "DUE",
-        "requested_by": "system:accept",
+        "requested_by": "system:refund_payment",
+        "next_try_at": _SOON,
     },
     "oms_money_entry": {
         "order_id": 1,

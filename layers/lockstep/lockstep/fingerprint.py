@@ -53,6 +53,17 @@ def of_asked_refund(order_no: str, idempotency_key: str) -> str:
     return "O" + _sha256(["asked-refund", 1, order_no, idempotency_key])[:32]
 
 
+def of_rest_refund(provider: str, trade_no: str, refunded: Decimal) -> str:
+    """The out_request_no of a refund of what is left, ``refunded`` yuan of it being back."""
+    return "R" + _sha256(["rest-refund", 1, provider, trade_no, show_yuan(refunded)])[:32]
+
+
+def of_refund_request(amount: Decimal | None, reason: str, restock: Mapping[int, int]) -> str:
+    """The fingerprint of POST /ops/orders/{order_no}/refunds."""
+    wanted = None if amount is None else show_yuan(amount)
+    return _sha256(["refund-request", 1, wanted, reason, _pairs(restock)])
+
+
 def _pairs(lines: Mapping[int, int]) -> list[list[int]]:
     return [[sku_id, lines[sku_id]] for sku_id in sorted(lines)]
 

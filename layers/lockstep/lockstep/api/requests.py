@@ -76,7 +76,7 @@ def read_place_order(event: Event) -> PlaceOrder:
     """POST /orders as a command. Raises Problem: the member, then the key, then the body."""
     member_id = read_member_id(event)
     key = check_key(event.get("headers", {}).get("idempotency-key", ""))
-    body = _read_body(event, PlaceOrderBody)
+    body = read_body(event, PlaceOrderBody)
     lines = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.lines)
     too_many = [sku_id for sku_id, quantity in lines.items() if quantity > QUANTITY_MAX]
     if too_many:
@@ -91,7 +91,7 @@ def read_start_payment(event: Event, order_no: str) -> StartPayment:
     """The command of POST /orders/{order_no}/payments. Raises Problem."""
     member_id = read_member_id(event)
     number = check_order_no(order_no)
-    body = _read_body(event, StartPaymentBody)
+    body = read_body(event, StartPaymentBody)
     notify_url = settings.alipay_notify_url() or f"{_our_address(event)}/alipay/notify"
     return StartPayment(member_id, number, body.product, notify_url)
 
@@ -106,13 +106,19 @@ def _our_address(event: Event) -> str:
 
 def read_member_id(event: Event) -> int:
     """The member that the verified token names. Raises Problem MEMBER_ID_INVALID."""
-    authorizer = event["requestContext"]["authorizer"]
-    # A Lambda authorizer's context, where one stands in (infra/recipes/symmetric_tokens).
-    claims = authorizer["lambda"] if "lambda" in authorizer else authorizer["jwt"]["claims"]
-    claim = str(claims.get(settings.member_id_claim(), ""))
+    claim = str(read_claims(event).get(settings.member_id_claim(), ""))
     if not _MEMBER_ID.fullmatch(claim):
         raise Problem("MEMBER_ID_INVALID")
     return int(claim)
+
+
+def read_claims(event: Event) -> Mapping[str, object]:
+    """What the verified token says."""
+    authorizer = event["requestContext"]["authorizer"]
+    # A Lambda authorizer's context, where one stands in (infra/recipes/symmetric_tokens).
+    found = authorizer["lambda"] if "lambda" in authorizer else authorizer["jwt"]["claims"]
+    claims: Mapping[str, object] = found
+    return claims
 
 
 def check_key(text: str) -> str:
@@ -140,17 +146,19 @@ def read_orders_query(event: Event) -> OrdersQuery:
     """The query of GET /orders; an empty parameter is an absent one. Raises Problem
     QUERY_INVALID."""
     query = event.get("queryStringParameters") or {}
-    status, cursor = query.get("status") or None, query.get("cursor") or None
-    limit = query.get("limit") or "20"
+    status = query.get("status") or None
     if status is not None and status not in set(OrderStatus) - {OrderStatus.NONE}:
-        raise _bad_query("status", "not a status of an order")
+        raise bad_query("status", "not a status of an order")
+    before, limit = read_page(query)
+    return OrdersQuery(None if status is None else OrderStatus(status), before, limit)
+
+
+def read_page(query: Mapping[str, str]) -> tuple[int | None, int]:
+    """(before, limit): which page of a list is asked for. Raises Problem QUERY_INVALID."""
+    cursor, limit = query.get("cursor") or None, query.get("limit") or "20"
     if not _LIMIT.fullmatch(limit):
-        raise _bad_query("limit", "not a number from 1 to 100")
-    return OrdersQuery(
-        status=None if status is None else OrderStatus(status),
-        before=None if cursor is None else _read_cursor(cursor),
-        limit=int(limit),
-    )
+        raise bad_query("limit", "not a number from 1 to 100")
+    return None if cursor is None else _read_cursor(cursor), int(limit)
 
 
 def write_cursor(before: int | None) -> str | None:
@@ -165,15 +173,17 @@ def _read_cursor(cursor: str) -> int:
         text = ""
     found = _CURSOR.fullmatch(text)
     if found is None:
-        raise _bad_query("cursor", "not a next_cursor that was given out")
+        raise bad_query("cursor", "not a next_cursor that was given out")
     return int(found.group(1))
 
 
-def _bad_query(name: Literal["status", "cursor", "limit"], message: str) -> Problem:
+def bad_query(name: Literal["status", "state", "cursor", "limit"], message: str) -> Problem:
+    """The refusal of one parameter."""
     return Problem("QUERY_INVALID", errors=[_error([name], "value_error", message)])
 
 
-def _read_body[B: BaseModel](event: Event, model: type[B]) -> B:
+def read_body[B: BaseModel](event: Event, model: type[B]) -> B:
+    """The body as ``model`` wants it. Raises Problem BODY_UNREADABLE or BODY_INVALID."""
     sent = _body_bytes(event)
     try:
         body = model.model_validate_json(sent)
@@ -197,6 +207,11 @@ def _refuse_repeated_names(members: list[tuple[str, object]]) -> None:
 
 def _error(loc: list[str], kind: str, message: str) -> dict[str, object]:
     return {"loc": loc, "type": kind, "msg": message}
+
+
+def invalid_body(loc: list[str], kind: str, message: str) -> Problem:
+    """The refusal of one member of a body."""
+    return _invalid([_error(loc, kind, message)])
 
 
 def _invalid(errors: Sequence[Mapping[str, object]]) -> Problem:

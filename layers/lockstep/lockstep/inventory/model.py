@@ -88,6 +88,15 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreturnable:
+    """More of a SKU than an order still has of it, or of an order whose stock is not sold."""
+
+    sku_id: int
+    wanted: int
+    returnable: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """Nothing was changed, and no repetition of the command will change anything."""
 

@@ -181,52 +181,6 @@ def mark_paid(tx: Tx, order_id: int, amount: Decimal) -> bool:
     return tx.execute(MARK_PAID, (order_id, amount)) == 1
 
 
-RECORD_REFUNDED_AMOUNT: Final = """
-UPDATE oms_order
-SET refunded_amount = %(refunded)s
-WHERE id = %(order_id)s
-  AND status IN ('PAID', 'SHIPPED', 'FINISHED', 'REFUNDING')
-  AND refunded_amount < %(refunded)s
-  AND paid_amount >= %(refunded)s
-"""
-
-
-def record_refunded_amount(tx: Tx, order_id: int, refunded: Decimal) -> bool:
-    """Raise the cumulative sum; False: that much, or more, is known."""
-    arguments = {"order_id": order_id, "refunded": refunded}
-    return tx.execute(RECORD_REFUNDED_AMOUNT, arguments) == 1
-
-
-# PAID | SHIPPED | FINISHED -> REFUNDING, once all that was paid has gone back.
-MARK_REFUNDING: Final = """
-UPDATE oms_order
-SET prev_status = status,
-    status = 'REFUNDING'
-WHERE id = %s
-  AND status IN ('PAID', 'SHIPPED', 'FINISHED')
-  AND refunded_amount = paid_amount
-"""
-
-
-def mark_refunding(tx: Tx, order_id: int) -> bool:
-    return tx.execute(MARK_REFUNDING, (order_id,)) == 1
-
-
-# REFUNDING -> REFUNDED.
-MARK_REFUNDED: Final = """
-UPDATE oms_order
-SET prev_status = status,
-    status = 'REFUNDED'
-WHERE id = %s
-  AND status = 'REFUNDING'
-  AND refunded_amount = paid_amount
-"""
-
-
-def mark_refunded(tx: Tx, order_id: int) -> bool:
-    return tx.execute(MARK_REFUNDED, (order_id,)) == 1
-
-
 # --- locking -------------------------------------------------------------------------------------
 
 LOCK_OWN_ORDER: Final = """
@@ -252,6 +206,19 @@ FOR UPDATE
 
 def lock_order(tx: Tx, order_id: int) -> LockedOrder | None:
     return _locked(tx.one(LOCK_ORDER, (order_id,)))
+
+
+LOCK_ORDER_BY_NO: Final = """
+SELECT id, status, cancel_requested_at, pay_amount, reservation_id
+FROM oms_order
+WHERE order_no = %s
+FOR UPDATE
+"""
+
+
+def lock_order_by_no(tx: Tx, order_no: str) -> LockedOrder | None:
+    """Whoever owns it: for operators."""
+    return _locked(tx.one(LOCK_ORDER_BY_NO, (order_no,)))
 
 
 def _locked(row: Row | None) -> LockedOrder | None:

@@ -1,5 +1,7 @@
 """What a report of the channel does, given its order and its payment, both locked by the caller."""
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Final, assert_never
 
 from lockstep.alipay.model import NoticeKind, TradeReport
@@ -21,6 +23,7 @@ from lockstep.payments.model import (
     Settled,
 )
 from lockstep.payments.note_refund import note_refund
+from lockstep.payments.owe_refund import owe_the_rest
 
 _UNPAID: Final = frozenset({OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PROCESSING})
 
@@ -70,14 +73,30 @@ def _take_money(
     state = PaymentState.REFUND_PENDING if reason else PaymentState.APPLIED
     if order.has_attempt:
         store.mark_attempt_paid(tx, report.out_trade_no)
-    if payment is None:
-        store.insert_payment(tx, PROVIDER, report, order.id, state, reason)
-    else:
-        if not store.match_payment(tx, payment.id, order.id, state, reason):
-            raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
-        if payment.refunded_amount and reason is None:  # a part: in whole, it would be REFUNDED
-            record_refund(tx, order, payment.refunded_amount, ACTOR, report.evidence)
+    taken = _record(tx, report, order, payment, state, reason)
+    if reason is not None:
+        owe_the_rest(tx, taken, reason)
+    elif taken.refunded_amount:  # a part: in whole, it would be REFUNDED
+        record_refund(tx, order, taken.refunded_amount, ACTOR, report.evidence)
     return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)
+
+
+def _record(
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder,
+    payment: Payment | None,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> Payment:
+    """The payment, new or matched to its order at last."""
+    if payment is None:
+        payment_id = store.insert_payment(tx, PROVIDER, report, order.id, state, reason)
+        nothing = Decimal("0.00")
+        return Payment(payment_id, report.trade_no, order.id, report.total_amount, state, nothing)
+    if not store.match_payment(tx, payment.id, order.id, state, reason):
+        raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
+    return replace(payment, order_id=order.id, state=state)
 
 
 def _pay_or_reason(tx: Tx, report: TradeReport, order: TradedOrder) -> RefundReason | None:

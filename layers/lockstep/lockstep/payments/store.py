@@ -3,7 +3,6 @@ lock wherever there is an order, which covers its attempts too."""
 
 from dataclasses import asdict
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
 
 from lockstep import fingerprint
@@ -210,8 +209,8 @@ def insert_payment(
     order_id: int | None,
     state: PaymentState,
     reason: RefundReason | None,
-) -> None:
-    """Record a payment once. Raises Contended if somebody recorded this trade since we looked."""
+) -> int:
+    """Record a payment once; its id. Raises Contended if somebody recorded this trade meanwhile."""
     columns = (
         provider,
         report.trade_no,
@@ -223,7 +222,7 @@ def insert_payment(
         report.gmt_payment,
     )
     try:
-        tx.insert(INSERT_PAYMENT, columns)
+        return tx.insert(INSERT_PAYMENT, columns)
     except DuplicateKey as race:
         if race.key != "uk_payment_trade":
             raise
@@ -245,33 +244,6 @@ def match_payment(
     tx: Tx, payment_id: int, order_id: int, state: PaymentState, reason: RefundReason | None
 ) -> bool:
     return tx.execute(MATCH_PAYMENT, (order_id, state, reason, payment_id)) == 1
-
-
-# The channel tells cumulative sums, in any order: only a larger one is news.
-RAISE_REFUNDED_AMOUNT: Final = """
-UPDATE oms_order_payment
-SET refunded_amount = %(refunded)s
-WHERE id = %(id)s
-  AND refunded_amount < %(refunded)s
-"""
-
-
-def raise_refunded_amount(tx: Tx, payment_id: int, refunded: Decimal) -> bool:
-    return tx.execute(RAISE_REFUNDED_AMOUNT, {"id": payment_id, "refunded": refunded}) == 1
-
-
-# Money that no order took, and all of which went back. An APPLIED payment stays APPLIED.
-MARK_PAYMENT_REFUNDED: Final = """
-UPDATE oms_order_payment
-SET state = 'REFUNDED'
-WHERE id = %s
-  AND state IN ('REFUND_PENDING', 'REFUNDING', 'REFUND_FAILED', 'UNMATCHED')
-  AND refunded_amount = amount
-"""
-
-
-def mark_payment_refunded(tx: Tx, payment_id: int) -> bool:
-    return tx.execute(MARK_PAYMENT_REFUNDED, (payment_id,)) == 1
 
 
 MARK_FINISHED: Final = """

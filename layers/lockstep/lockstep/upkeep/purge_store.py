@@ -23,15 +23,15 @@ class Found:
     at: datetime
 
 
-# Unsent rows have no sent_at. Restaging counts what was said about a hold that is not settled, and
-# about an order that waits for one. A queue that is not named here keeps its rows until somebody
-# has thought of who reads them.
+# Unsent rows have no sent_at. Restaging counts what was said about a hold that is not settled, an
+# order that waits for one, and a payment whose refund has not ended. A queue that is not named here
+# keeps its rows until somebody has thought of who reads them.
 FIND_OUTBOX: Final = """
 SELECT b.id, b.sent_at AS at
 FROM outbox AS b
 WHERE b.sent_at >= %(at)s
   AND b.sent_at < TIMESTAMPADD(DAY, -%(days)s, NOW(3))
-  AND b.queue IN ('reserve', 'confirm', 'release')
+  AND b.queue IN ('reserve', 'confirm', 'release', 'refund')
   AND NOT EXISTS (
       SELECT 1
       FROM ims_reservation AS r FORCE INDEX (uk_reservation)
@@ -42,6 +42,11 @@ WHERE b.sent_at >= %(at)s
       FROM oms_order AS o FORCE INDEX (uk_order_no)
       WHERE o.order_no = SUBSTRING_INDEX(b.group_key, '-', 1)
         AND o.status = 'RESERVING')
+  AND NOT EXISTS (
+      SELECT 1
+      FROM oms_refund AS f FORCE INDEX (uk_refund_request)
+      WHERE f.payment_id = IF(b.queue = 'refund', CAST(b.group_key AS UNSIGNED), 0)
+        AND f.state IN ('DUE', 'CALLING', 'UNKNOWN'))
 ORDER BY b.sent_at
 LIMIT %(limit)s
 """

@@ -84,11 +84,14 @@ def _restage_reserve(tx: Tx, waiting: OverdueOrder) -> bool:
 
 
 def _stage_if_due(tx: Tx, command: StockCommand) -> bool:
-    times, newest_seconds = messages.read_staged(
-        tx, QUEUE_OF[type(command)], command.reservation_id
-    )
-    pause = min(_PAUSE_SECONDS_MIN * 2 ** max(0, times - 1), _PAUSE_SECONDS_MAX)
-    if newest_seconds is not None and newest_seconds < pause:
+    staged = messages.read_staged(tx, QUEUE_OF[type(command)], command.reservation_id)
+    if not is_due_again(*staged):
         return False
     outbox.stage(tx, command)
     return True
+
+
+def is_due_again(times: int, newest_seconds: int | None) -> bool:
+    """Whether what was said so often, and so long ago last, may be said once more."""
+    pause = min(_PAUSE_SECONDS_MIN * 2 ** min(max(0, times - 1), 6), _PAUSE_SECONDS_MAX)
+    return newest_seconds is None or newest_seconds >= pause

@@ -29,6 +29,10 @@ class OverdueOrder:
     reservation_id: str
     mark: Mark
 
+    @property
+    def name(self) -> str:
+        return self.reservation_id
+
 
 @dataclass(frozen=True, slots=True)
 class OpenHold:
@@ -39,6 +43,10 @@ class OpenHold:
     status: OrderStatus | None
     is_named: bool
     mark: Mark
+
+    @property
+    def name(self) -> str:
+        return self.reservation_id
 
 
 # An order with a payment page that may be open waits for the channel's word. One status at a time:

@@ -21,9 +21,19 @@ from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
 from lockstep.orders.model import OrderStatus
+from lockstep.payments.model import RefundState
+from lockstep.payments.owe_refund import owe_forgotten
+from lockstep.upkeep import refund_sweep_store as refunds
 from lockstep.upkeep import store
 from lockstep.upkeep.ask_due import ask_due
-from lockstep.upkeep.restage import restage_hold, restage_reserve, what_becomes_of
+from lockstep.upkeep.refund_sweep_store import UnaskedRefund
+from lockstep.upkeep.restage import (
+    PATIENCE_SECONDS,
+    restage_hold,
+    restage_reserve,
+    what_becomes_of,
+)
+from lockstep.upkeep.restage_refund import restage_refund
 from lockstep.upkeep.store import Mark, OpenHold
 
 if TYPE_CHECKING:
@@ -41,7 +51,7 @@ class Overdue(Protocol):
     """A row of a page."""
 
     @property
-    def reservation_id(self) -> str: ...
+    def name(self) -> str: ...
 
     @property
     def mark(self) -> Mark: ...
@@ -49,8 +59,7 @@ class Overdue(Protocol):
 
 @dataclass
 class Swept:
-    """What a sweep did; ``failed`` names the reservations that it could not settle and the attempts
-    that it could not ask about, each with why."""
+    """What a sweep did; ``failed`` names the rows that it could not settle, each with why."""
 
     orders_closed: int = 0
     holds_settled: int = 0
@@ -80,6 +89,10 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
     swept.holds_settled = each(store.read_overdue_holds, _settle)
     swept.restaged += each(store.read_unsettled_holds, restage_hold)
     swept.restaged += each(waiting, restage_reserve)
+    swept.restaged += each(refunds.read_unasked_refunds, _owe)
+    for state in (RefundState.CALLING, RefundState.UNKNOWN, RefundState.DUE):
+        due = partial(refunds.read_due_refunds, state=state)
+        swept.restaged += each(due, restage_refund)
     asked = ask_due(connect, has_time, partial(_fail, swept.failed))
     swept.asked = asked.asked
     swept.orders_closed += asked.orders_closed
@@ -115,7 +128,7 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
     try:
         return act(row)
     except Exception as fault:
-        _fail(failed, row.reservation_id, fault)
+        _fail(failed, row.name, fault)
         return False
 
 
@@ -124,6 +137,10 @@ def _fail(failed: list[str], name: str, fault: Exception) -> None:
     logger.error("not settled", row=name, exc_info=fault)
     if len(failed) < _FAILED_MAX:
         failed.append(f"{name}: {type(fault).__name__}")
+
+
+def _owe(unasked: UnaskedRefund) -> bool:
+    return owe_forgotten(unasked.payment_id, unasked.order_id, PATIENCE_SECONDS)
 
 
 def _settle(hold: OpenHold) -> bool:

@@ -1,0 +1,103 @@
+"""Give money back that waits for a person: it fits no order, or the channel would not refund it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from lockstep import fingerprint
+from lockstep.db.errors import Contended
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.orders import store as orders
+from lockstep.payments import refund_store, refundable_store
+from lockstep.payments.model import (
+    PROVIDER,
+    PaymentState,
+    Refund,
+    RefundablePayment,
+    RefundState,
+)
+from lockstep.payments.owe_refund import owe, owe_the_rest, stage_try
+
+_BY_A_PERSON = "operator:"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The payment, and the refund that an operator asked for, both as they are now."""
+
+    payment: RefundablePayment
+    refund: Refund
+
+
+@dataclass(frozen=True, slots=True)
+class NotWaiting:
+    """No person is waited for, and none was."""
+
+    state: PaymentState
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchPayment:
+    pass
+
+
+type GiveBackOutcome = GivenBack | NotWaiting | NoSuchPayment
+
+
+def give_back(trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
+    """Have the channel asked, for the first time or again, to give a payment back.
+
+    Guard: UNMATCHED, or REFUND_FAILED. Effect: UNMATCHED becomes REFUND_PENDING with a refund that
+    is DUE; REFUND_FAILED becomes REFUNDING, and the refund that failed is DUE again, with its
+    number and amount, if that still is all that is left, or else a new one for the rest. Lock
+    order: order, payment. Repeat: the same refund. Raises TryAgain.
+    """
+    return in_transaction(
+        partial(_give_back, trade_no=trade_no, operator=_BY_A_PERSON + operator, reason=reason)
+    )
+
+
+def _give_back(tx: Tx, trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
+    place = refundable_store.read_payment_place(tx, PROVIDER, trade_no)
+    if place is None:
+        return NoSuchPayment()
+    payment_id, order_id = place
+    if order_id is not None:
+        orders.lock_order(tx, order_id)
+    payment = refundable_store.lock_refundable(tx, payment_id)
+    if payment is None or payment.order_id != order_id:
+        raise Contended("the payment found its order meanwhile")
+    match payment.state:
+        case PaymentState.UNMATCHED:
+            refundable_store.give_unmatched_back(tx, payment.id)
+            owe_the_rest(tx, payment, reason, requested_by=operator)
+        case PaymentState.REFUND_FAILED:
+            refundable_store.mark_payment_refunding(tx, payment.id)
+            _ask_again(tx, payment, operator, reason)
+        case _:
+            pass
+    return _as_it_is(tx, payment_id)
+
+
+def _ask_again(tx: Tx, payment: RefundablePayment, operator: str, reason: str) -> None:
+    rest = payment.amount - payment.refunded_amount
+    for refund in reversed(refund_store.read_refunds(tx, payment.id)):
+        if refund.state is RefundState.FAILED and refund.amount == rest:
+            refund_store.ask_again(tx, refund.id, operator)
+            stage_try(tx, refund.id, payment.id)
+            return
+    number = fingerprint.of_rest_refund(PROVIDER, payment.trade_no, payment.refunded_amount)
+    owe(tx, payment.id, number, rest, requested_by=operator, reason=reason)
+
+
+def _as_it_is(tx: Tx, payment_id: int) -> GiveBackOutcome:
+    payment = refundable_store.lock_refundable(tx, payment_id)
+    if payment is None:
+        return NoSuchPayment()
+    asked = [
+        refund
+        for refund in refund_store.read_refunds(tx, payment_id)
+        if refund.requested_by.startswith(_BY_A_PERSON)
+    ]
+    if payment.state is PaymentState.APPLIED or not asked:
+        return NotWaiting(payment.state)
+    return GivenBack(payment, asked[-1])

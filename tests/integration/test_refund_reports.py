@@ -1,0 +1,249 @@
+"""What the channel says of refunds, in any order, with refunds of our own in between.
+
+Totals, states and the ledger come out the same for every order. Refunds of our own are rows with
+their own numbers in every order; those of the merchant's console may melt into one, since the
+channel tells totals and a later one can be told first.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import permutations
+
+import pytest
+
+from lockstep.db.transaction import in_transaction
+from lockstep.payments import refund_store
+from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
+from lockstep.payments.model import Result
+from lockstep.payments.refund import Tried
+from tests.support.builders import a_sku, assert_at_rest
+from tests.support.database import Database
+from tests.support.notices import (
+    notice_rows,
+    order_row,
+    payment_row,
+    payment_state,
+    refunded,
+    refunded_in_full,
+    the_order,
+)
+from tests.support.reading import SIGNER as ALIPAY
+from tests.support.refund_channel import (
+    LOSE_THE_ANSWER,
+    RefundChannel,
+    refund_rows,
+    the_refund,
+    time_passes,
+)
+
+ALL = Decimal("9.90")
+
+
+@pytest.fixture
+def channel() -> RefundChannel:
+    channel = RefundChannel()
+    channel.paid()
+    return channel
+
+
+@pytest.fixture
+def order_id(database: Database) -> int:
+    a_sku(database)
+    order_id = the_order(database)
+    ALIPAY.accept()
+    return order_id
+
+
+def ask(amount: str | None, key: str = "k1") -> str:
+    """Have an operator ask for a refund of O1; its number."""
+    part = None if amount is None else Decimal(amount)
+    outcome = ask_refund(AskRefund("O1", key, "alice", "broken", part))
+    assert isinstance(outcome, Asked), outcome
+    return outcome.refund.out_request_no
+
+
+def told(total: Decimal, number: str | None, name: str = "N2") -> Result:
+    changes = refunded if total < ALL else refunded_in_full
+    return ALIPAY.accept(**changes(str(total), out_biz_no=number, notify_id=name))
+
+
+def test_a_notice_completes_the_refund_that_it_names(database, channel, order_id):
+    number = ask("3.00")
+    channel.faults.append(LOSE_THE_ANSWER)
+    assert channel.try_refund(the_refund(database)) is Tried.UNKNOWN
+    assert told(Decimal("3.00"), number) is Result.REFUND_RECORDED
+    assert refund_rows(database) == [(number, Decimal("3.00"), "DONE", None)]
+    assert channel.work_off(database) == []
+    assert channel.try_refund(the_refund(database)) is Tried.ENDED
+    assert order_row(database) == ("PAID", None, ALL, Decimal("3.00"))
+    assert_at_rest(database)
+
+
+def test_an_answer_after_its_notice_changes_nothing(database, channel, order_id):
+    """P3, P5: the notice comes before the call returns."""
+    number = ask(None)
+    channel.during = lambda: None
+    move = channel._move
+
+    def move_and_tell(*arguments):
+        reply = move(*arguments)
+        assert told(channel.total(), number) is Result.REFUND_RECORDED
+        return reply
+
+    channel._move = move_and_tell
+    assert channel.try_refund(the_refund(database)) is Tried.DONE
+    assert refund_rows(database) == [(number, ALL, "DONE", None)]
+    assert order_row(database)[0] == "REFUNDED"
+    assert database.count("oms_money_entry", kind="REFUND") == 1
+    assert_at_rest(database)
+
+
+def test_a_refund_that_was_given_up_is_done_if_the_channel_says_so(database, channel, order_id):
+    number = ask("3.00")
+    database.execute("UPDATE oms_refund SET state = 'FAILED', code = 'X', next_try_at = NULL")
+    assert told(Decimal("3.00"), number) is Result.REFUND_RECORDED
+    assert refund_rows(database) == [(number, Decimal("3.00"), "DONE", None)]
+    assert order_row(database)[3] == Decimal("3.00")
+    assert_at_rest(database)
+
+
+def test_a_console_refund_is_a_row_of_its_number(database, channel, order_id):
+    assert told(Decimal("3.00"), "R9") is Result.REFUND_RECORDED
+    row = database.one("SELECT requested_by, reason FROM oms_refund")
+    assert row["requested_by"] == "alipay"
+    assert refund_rows(database) == [("R9", Decimal("3.00"), "DONE", None)]
+    assert told(Decimal("9.90"), None, "N3") is Result.REFUND_RECORDED
+    assert refund_rows(database)[1] == ("X990", Decimal("6.90"), "DONE", None)
+    assert order_row(database)[0] == "REFUNDED"
+    assert_at_rest(database)
+
+
+def test_more_than_a_named_refund_that_is_done_gets_a_number_of_its_total(
+    database, channel, order_id
+):
+    number = ask("3.00")
+    channel.work_off(database)
+    assert told(Decimal("5.00"), number) is Result.REFUND_RECORDED
+    assert refund_rows(database)[1] == ("X500", Decimal("2.00"), "DONE", None)
+    assert told(Decimal("5.00"), "R9", "N3") is Result.REFUND_RECORDED
+    assert len(refund_rows(database)) == 2
+    assert_at_rest(database)
+
+
+def test_while_a_refund_is_in_flight_a_larger_total_is_not_decidable(database, channel, order_id):
+    number = ask("3.00")
+    channel.faults.append(LOSE_THE_ANSWER)
+    channel.try_refund(the_refund(database))
+    total = channel.console_refund("R9", "2.00")
+    assert told(total, "R9") is Result.QUERY_DUE
+    assert notice_rows(database)[1][1:] == ("QUERY_DUE", "REFUND_IN_FLIGHT")
+    assert refund_rows(database) == [(number, Decimal("3.00"), "UNKNOWN", None)]
+    assert database.value("SELECT next_try_at <= NOW(3) FROM oms_refund") == 1
+    assert payment_row(database)["refunded_amount"] == Decimal("0.00")
+    channel.work_off(database)
+    assert told(total, "R9") is Result.REFUND_RECORDED
+    assert refund_rows(database) == [
+        (number, Decimal("3.00"), "DONE", None),
+        ("R9", Decimal("2.00"), "DONE", None),
+    ]
+    assert notice_rows(database)[1][1] == "DONE"
+    assert_at_rest(database)
+
+
+def test_a_refund_that_would_be_more_than_was_paid_is_a_conflict(database, channel, order_id):
+    number = ask("9.00")
+    told(Decimal("3.00"), "R9")
+    before = refund_rows(database), order_row(database)
+    assert told(Decimal("9.90"), number, "N3") is Result.CONFLICT
+    assert (refund_rows(database), order_row(database)) == before
+
+
+type Step = Callable[[], object]
+
+# Ours of 3.00, asked for by an operator; then 2.00 and 4.90 in the console: so it happened there.
+# What is left is who tells us, and when.
+CASES = ("try", "ours", "ours again", "part", "all")
+
+
+@pytest.mark.parametrize("order", list(permutations(CASES)), ids="-".join)
+@pytest.mark.parametrize("how", ["answer lost", "process died"])
+def test_reports_come_to_the_same_in_any_order(database, channel, order_id, order, how):
+    number = ask("3.00")
+    refund_id = the_refund(database)
+    if how == "answer lost":
+        channel.faults.append(LOSE_THE_ANSWER)
+        channel.try_refund(refund_id)
+    else:
+        in_transaction(lambda tx: refund_store.claim_call(tx, refund_id, 60))
+        channel.console_refund(number, "3.00")
+    assert channel.console_refund("R2", "2.00") == Decimal("5.00")
+    assert channel.console_refund("R3", "4.90") == ALL
+    time_passes(database)
+    steps: dict[str, Step] = {
+        "try": lambda: channel.try_refund(refund_id),
+        "ours": lambda: told(Decimal("3.00"), number, "N-ours"),
+        "ours again": lambda: told(Decimal("3.00"), number, "N-ours-again"),
+        "part": lambda: told(Decimal("5.00"), "R2", "N-part"),
+        "all": lambda: told(ALL, "R3", "N-all"),
+    }
+    for name in order:
+        steps[name]()
+    channel.work_off(database)
+    for name in order:  # what could not be decided is decided again
+        if name != "try":
+            steps[name]()
+    assert order_row(database) == ("REFUNDED", None, ALL, ALL)
+    assert payment_row(database)["refunded_amount"] == ALL
+    assert {row[1] for row in notice_rows(database)} == {"DONE"}
+    ours, *others = refund_rows(database)
+    assert ours == (number, Decimal("3.00"), "DONE", None)
+    assert {row[2] for row in others} == {"DONE"}
+    assert sum(row[1] for row in others) == Decimal("6.90")
+    in_turn = order.index("part") < order.index("all") and not is_first(order, "all")
+    if in_turn and not is_first(order, "part"):
+        assert [row[:2] for row in others] == [("R2", Decimal("2.00")), ("R3", Decimal("4.90"))]
+    assert channel.executed[number] == 1
+    assert_at_rest(database)
+
+
+def is_first(order: tuple[str, ...], name: str) -> bool:
+    """Before our own refund has ended."""
+    return order.index(name) < min(order.index(other) for other in ("try", "ours", "ours again"))
+
+
+def test_what_a_later_total_brought_with_it_is_not_counted_again(database, channel, order_id):
+    number = ask("3.00")
+    database.execute("UPDATE oms_refund SET state = 'FAILED', code = 'X', next_try_at = NULL")
+    assert told(Decimal("5.00"), "R2") is Result.REFUND_RECORDED  # ours of 3.00 in it
+    assert told(Decimal("3.00"), number, "N3") is Result.REFUND_RECORDED
+    assert payment_row(database)["refunded_amount"] == Decimal("5.00")
+    assert [row[2] for row in refund_rows(database)] == ["FAILED", "DONE"]
+    assert_at_rest(database)
+
+
+def the_first(database: Database) -> int:
+    return int(database.value("SELECT MIN(id) FROM oms_refund"))
+
+
+def test_late_money_that_the_console_gave_back_first_is_not_given_back_again(database, channel):
+    a_sku(database)
+    the_order(database)
+    database.execute(
+        "UPDATE oms_order SET prev_status = status, status = 'CLOSED', close_reason = 'EXPIRED'"
+    )
+    ALIPAY.accept()
+    told(channel.console_refund("R9", "9.90"), "R9")
+    assert payment_state(database)[0] == "REFUNDED"
+    time_passes(database)
+    assert channel.try_refund(the_first(database)) is Tried.FAILED
+    assert channel.calls == []
+    assert payment_state(database)[0] == "REFUNDED"
+    assert channel.total() == ALL
+
+
+def test_one_that_is_being_called_is_not_hurried(database, channel, order_id):
+    ask("3.00")
+    refund_id = the_refund(database)
+    in_transaction(lambda tx: refund_store.claim_call(tx, refund_id, 60))
+    assert told(Decimal("2.00"), "R9") is Result.QUERY_DUE
+    assert database.value("SELECT next_try_at > NOW(3) FROM oms_refund") == 1
