@@ -120,10 +120,11 @@ def hold_before_commit(monkeypatch: pytest.MonkeyPatch, go_on: Event) -> Event:
     standing = Event()
 
     def insert_and_stand(*arguments):
-        insert(*arguments)
+        payment_id = insert(*arguments)
         if not standing.is_set():
             standing.set()
             assert go_on.wait(PATIENCE_SECONDS)
+        return payment_id
 
     monkeypatch.setattr(store, "insert_payment", insert_and_stand)
     return standing

@@ -102,6 +102,7 @@ def test_a_schedule_that_finds_nothing_to_do_says_so(database):
         "orders_closed": 0,
         "holds_settled": 0,
         "restaged": 0,
+        "notices_decided": 0,
         "failed": [],
         "left": nothing_due,
     }

@@ -10,7 +10,9 @@ from lockstep.orders.close import close
 from lockstep.orders.model import CloseReason, OrderStatus, TradedOrder
 from lockstep.orders.pay import confirm_hold, pay
 from lockstep.orders.refund import record_refund
+from lockstep.orders.reinstate import line_up_again, may_be_reinstated
 from lockstep.payments import read_store, store
+from lockstep.payments.ledger_store import book_payment
 from lockstep.payments.model import (
     ACTOR,
     PROVIDER,
@@ -22,6 +24,17 @@ from lockstep.payments.model import (
 )
 from lockstep.payments.note_refund import note_refund
 
+CLOSED_THOUGH_PAID: Final = "CLOSED_THOUGH_PAID"
+
+# Money whose refund is still ahead: the channel will not do it once its window is over.
+_TO_GO_BACK: Final = frozenset(
+    {
+        PaymentState.REFUND_PENDING,
+        PaymentState.REFUNDING,
+        PaymentState.REINSTATE_PENDING,
+        PaymentState.UNMATCHED,
+    }
+)
 _UNPAID: Final = frozenset({OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PROCESSING})
 
 
@@ -63,31 +76,64 @@ def _take_money(
         return Settled(Result.REPLAYED)
     if order is None:
         if payment is None:
-            store.insert_payment(tx, PROVIDER, report, None, PaymentState.UNMATCHED, None)
+            _record(tx, report, None, PaymentState.UNMATCHED, None)
         count("MoneyUnmatched")
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
-    reason = _pay_or_reason(tx, report, order)
-    state = PaymentState.REFUND_PENDING if reason else PaymentState.APPLIED
+    state, reason = _pay_or_keep(tx, report, order)
     if order.has_attempt:
         store.mark_attempt_paid(tx, report.out_trade_no)
     if payment is None:
-        store.insert_payment(tx, PROVIDER, report, order.id, state, reason)
+        payment_id = _record(tx, report, order.id, state, reason)
     else:
-        if not store.match_payment(tx, payment.id, order.id, state, reason):
-            raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
-        if payment.refunded_amount and reason is None:  # a part: in whole, it would be REFUNDED
-            record_refund(tx, order, payment.refunded_amount, ACTOR, report.evidence)
-    return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)
+        payment_id = _match(tx, report, order, payment, state, reason)
+    if report.is_finished:
+        store.mark_finished(tx, payment_id, report.gmt_close)
+    return Settled(Result(state), reason)
 
 
-def _pay_or_reason(tx: Tx, report: TradeReport, order: TradedOrder) -> RefundReason | None:
-    """None if the money paid the order, else why it must go back."""
+def _record(
+    tx: Tx,
+    report: TradeReport,
+    order_id: int | None,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> int:
+    """Write the payment down, and in the ledger that its money came; the payment's id."""
+    payment_id = store.insert_payment(tx, PROVIDER, report, order_id, state, reason)
+    book_payment(tx, order_id, payment_id, PROVIDER, report.trade_no, report.total_amount)
+    return payment_id
+
+
+def _match(
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder,
+    payment: Payment,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> int:
+    """Give money that was without an order to ``order``; the payment's id."""
+    if not store.match_payment(tx, payment.id, order.id, state, reason):
+        raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
+    if payment.refunded_amount and state is PaymentState.APPLIED:
+        # A part: in whole, it would be REFUNDED.
+        record_refund(tx, order, payment.refunded_amount, ACTOR, report.evidence)
+    return payment.id
+
+
+def _pay_or_keep(
+    tx: Tx, report: TradeReport, order: TradedOrder
+) -> tuple[PaymentState, RefundReason | None]:
+    """What the money is from now on, and why it must go back if it must."""
     if report.total_amount != order.pay_amount:
         count("AmountMismatch")
-        return RefundReason.AMOUNT_MISMATCH
+        return PaymentState.REFUND_PENDING, RefundReason.AMOUNT_MISMATCH
     if pay(tx, order, report.total_amount, ACTOR, report.evidence):
         count("OrderPaid")
-        return None
+        return PaymentState.APPLIED, None
+    if may_be_reinstated(order, report.gmt_payment):
+        line_up_again(tx, order)
+        return PaymentState.REINSTATE_PENDING, None
     match order.status:
         case OrderStatus.RESERVING:
             reason = RefundReason.NOT_PAYABLE
@@ -96,7 +142,7 @@ def _pay_or_reason(tx: Tx, report: TradeReport, order: TradedOrder) -> RefundRea
         case _:
             reason = RefundReason.SECOND_PAYMENT
     count("MoneyToRefund")
-    return reason
+    return PaymentState.REFUND_PENDING, reason
 
 
 def confirm_again(tx: Tx, trade_no: str) -> None:
@@ -111,7 +157,9 @@ def _note_finished(tx: Tx, report: TradeReport, payment: Payment | None) -> Sett
     refunds."""
     if payment is None:
         return Settled(Result.QUERY_DUE, "FINISHED_UNKNOWN_PAYMENT")
-    store.mark_finished(tx, payment.id, report.gmt_close)
+    newly = store.mark_finished(tx, payment.id, report.gmt_close)
+    if newly and (payment.state in _TO_GO_BACK or read_store.has_open_refund(tx, payment.id)):
+        count("RefundWindowOver")
     return Settled(Result.NOTED)
 
 
@@ -121,7 +169,8 @@ def _note_unpaid_close(
     """The channel closed an attempt: the order follows, unless another may still be paid or we
     asked."""
     if payment is not None:
-        return Settled(Result.QUERY_DUE, "CLOSED_THOUGH_PAID")
+        count("ClosedThoughPaid")
+        return Settled(Result.QUERY_DUE, CLOSED_THOUGH_PAID)
     if order is None:
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
     if order.has_attempt:

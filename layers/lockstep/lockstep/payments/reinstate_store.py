@@ -1,0 +1,63 @@
+"""The SQL of payments that may revive their order."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from lockstep.db.transaction import Reader, Tx
+from lockstep.payments.model import PaymentState, RefundReason
+
+
+@dataclass(frozen=True, slots=True)
+class LatePayment:
+    """A REINSTATE_PENDING payment. It has a time: without one it would go back at once."""
+
+    id: int
+    trade_no: str
+    amount: Decimal
+    refunded_amount: Decimal
+    gateway_paid_at: datetime
+
+
+LOCK_LATE_PAYMENTS: Final = """
+SELECT id, trade_no, amount, refunded_amount, gateway_paid_at
+FROM oms_order_payment
+WHERE order_id = %s
+  AND state = 'REINSTATE_PENDING'
+ORDER BY id
+FOR UPDATE
+"""
+
+
+def lock_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
+    return [LatePayment(**row) for row in tx.all(LOCK_LATE_PAYMENTS, (order_id,))]
+
+
+COUNT_LATE_PAYMENTS: Final = """
+SELECT COUNT(*) AS late
+FROM oms_order_payment
+WHERE order_id = %s
+  AND state = 'REINSTATE_PENDING'
+"""
+
+
+def count_late_payments(reader: Reader, order_id: int) -> int:
+    row = reader.one(COUNT_LATE_PAYMENTS, (order_id,))
+    return 0 if row is None else int(row["late"])
+
+
+# REINSTATE_PENDING -> APPLIED | REFUND_PENDING.
+SETTLE_LATE_PAYMENT: Final = """
+UPDATE oms_order_payment
+SET state = %s,
+    reason = %s
+WHERE id = %s
+  AND state = 'REINSTATE_PENDING'
+"""
+
+
+def settle_late_payment(
+    tx: Tx, payment_id: int, state: PaymentState, reason: RefundReason | None
+) -> bool:
+    return tx.execute(SETTLE_LATE_PAYMENT, (state, reason, payment_id)) == 1
