@@ -11,6 +11,7 @@ import pytest
 
 from functions import reserve_stock
 from lockstep import settings
+from lockstep.inventory.model import Released
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReserveStock
 from lockstep.orders.close import cancel
@@ -141,7 +142,7 @@ def test_a_hold_that_is_not_given_back_yet_is_given_back_with_it(database, polic
     assert holds(database) == [(1, "RELEASED"), (2, "RESERVED")]
     assert database.stock(1001) == (1, 1)
     order_id = database.value("SELECT id FROM oms_order")
-    assert release(f"{base_of(database)}-1", order_id).repeated
+    assert release(f"{base_of(database)}-1", order_id) == Released(repeated=True)
     assert_at_rest(database)
     assert database.stock(1001) == (0, 0)
 

@@ -39,16 +39,20 @@ _UNPAID: Final = frozenset({OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PRO
 
 
 def settle(
-    tx: Tx, report: TradeReport, order: TradedOrder | None, payment: Payment | None
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder | None,
+    payment: Payment | None,
+    actor: str = ACTOR,
 ) -> Settled:
     """Decide one report. ``order`` is None if no order has its out_trade_no, ``payment`` if its
-    trade is not known."""
+    trade is not known. ``actor`` is who brings the money, for the trail."""
     if payment is not None and _contradicts(report, order, payment):
         count("TradeConflict")
         return Settled(Result.CONFLICT, "TRADE_BOUND_OTHERWISE")
     match report.kind:
         case NoticeKind.PAYMENT:
-            return _take_money(tx, report, order, payment)
+            return _take_money(tx, report, order, payment, actor)
         case NoticeKind.REFUND:
             return note_refund(tx, report, order, payment)
         case NoticeKind.FINISHED:
@@ -69,7 +73,11 @@ def _contradicts(report: TradeReport, order: TradedOrder | None, payment: Paymen
 
 
 def _take_money(
-    tx: Tx, report: TradeReport, order: TradedOrder | None, payment: Payment | None
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder | None,
+    payment: Payment | None,
+    actor: str,
 ) -> Settled:
     if payment is not None and payment.state is not PaymentState.UNMATCHED:
         confirm_again(tx, report.trade_no)
@@ -79,7 +87,7 @@ def _take_money(
             _record(tx, report, None, PaymentState.UNMATCHED, None)
         count("MoneyUnmatched")
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
-    state, reason = _pay_or_keep(tx, report, order)
+    state, reason = _pay_or_keep(tx, report, order, actor)
     if order.has_attempt:
         store.mark_attempt_paid(tx, report.out_trade_no)
     if payment is None:
@@ -122,13 +130,13 @@ def _match(
 
 
 def _pay_or_keep(
-    tx: Tx, report: TradeReport, order: TradedOrder
+    tx: Tx, report: TradeReport, order: TradedOrder, actor: str
 ) -> tuple[PaymentState, RefundReason | None]:
     """What the money is from now on, and why it must go back if it must."""
     if report.total_amount != order.pay_amount:
         count("AmountMismatch")
         return PaymentState.REFUND_PENDING, RefundReason.AMOUNT_MISMATCH
-    if pay(tx, order, report.total_amount, ACTOR, report.evidence):
+    if pay(tx, order, report.total_amount, actor, report.evidence):
         count("OrderPaid")
         return PaymentState.APPLIED, None
     if may_be_reinstated(order, report.gmt_payment):

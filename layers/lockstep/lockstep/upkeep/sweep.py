@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from lockstep import settings
+from lockstep.alipay.gateway import Gateway, connect
 from lockstep.db.transaction import Reader, read
 from lockstep.errors import InvariantBroken
 from lockstep.inventory.confirm import confirm
@@ -19,9 +20,15 @@ from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
+from lockstep.payments.revisit import FINAL_RESULTS, ask, claim_notice, conclude
 from lockstep.upkeep import store
-from lockstep.upkeep.restage import restage_hold, restage_reserve, what_becomes_of
-from lockstep.upkeep.store import Mark, OpenHold
+from lockstep.upkeep.restage import (
+    restage_hold,
+    restage_reinstatement,
+    restage_reserve,
+    what_becomes_of,
+)
+from lockstep.upkeep.store import DueNotice, Mark, OpenHold
 
 # A queued order's command may be lost; its turn may also just not have come.
 _WAITED_SECONDS: Final = 60
@@ -33,7 +40,7 @@ class Overdue(Protocol):
     """A row of a page."""
 
     @property
-    def reservation_id(self) -> str: ...
+    def name(self) -> str: ...
 
     @property
     def mark(self) -> Mark: ...
@@ -41,16 +48,18 @@ class Overdue(Protocol):
 
 @dataclass
 class Swept:
-    """What a sweep did; ``failed`` names the reservations it could not settle, each with why."""
+    """What a sweep did; ``failed`` names the reservations and notices it could not settle,
+    each with why."""
 
     orders_closed: int = 0
     holds_settled: int = 0
     restaged: int = 0
+    notices_decided: int = 0
     failed: list[str] = field(default_factory=list)
     left: dict[str, int] = field(default_factory=dict)
 
 
-def sweep(has_time: Callable[[], bool]) -> Swept:
+def sweep(has_time: Callable[[], bool], connect: Callable[[], Gateway] = connect) -> Swept:
     """Go through everything that is overdue until nothing is, or ``has_time`` says no.
 
     A paid order's hold is never released, an order with a payment attempt never closed.
@@ -62,11 +71,14 @@ def sweep(has_time: Callable[[], bool]) -> Swept:
 
     given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
     waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
+    late = partial(store.read_late_payments, seconds=_WAITED_SECONDS)
     swept.orders_closed += each(store.read_expired_orders, lambda order: expire(order.order_id))
     swept.orders_closed += each(given_up, lambda order: expire(order.order_id))
     swept.holds_settled = each(store.read_overdue_holds, _settle)
     swept.restaged += each(store.read_unsettled_holds, restage_hold)
     swept.restaged += each(waiting, restage_reserve)
+    swept.restaged += each(late, restage_reinstatement)
+    swept.notices_decided = each(store.read_due_notices, partial(_revisit, connect=connect))
     swept.left = read(store.count_overdue)
     return swept
 
@@ -100,10 +112,18 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
         return act(row)
     except Exception as fault:
         count_fault("SweepFailed", fault)
-        logger.exception("not settled", reservation_id=row.reservation_id)
+        logger.exception("not settled", row=row.name)
         if len(failed) < _FAILED_MAX:
-            failed.append(f"{row.reservation_id}: {type(fault).__name__}")
+            failed.append(f"{row.name}: {type(fault).__name__}")
         return False
+
+
+def _revisit(due: DueNotice, connect: Callable[[], Gateway]) -> bool:
+    """Look at a stored notice again; True if that was the last time."""
+    question = claim_notice(due.notice_id)
+    if question is None:
+        return False
+    return conclude(question, ask(connect, question)) in FINAL_RESULTS
 
 
 def _settle(hold: OpenHold) -> bool:
