@@ -13,10 +13,14 @@ import pytest
 
 from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
+from lockstep.orders import reinstate_store as revived
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
+from lockstep.payments import reinstate_store as late
+from lockstep.payments import revisit_store as revisits
 from lockstep.payments import store as payments
 from tests.concurrency import (
+    test_guards_of_late_money,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -29,6 +33,7 @@ from tests.concurrency import (
 from tests.concurrency.taking_away import Clause
 
 TABLES: Final = (
+    test_guards_of_late_money,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -39,7 +44,7 @@ TABLES: Final = (
     test_locks_of_stock,
 )
 # They say which row it is, not in which state it must be.
-KEY: Final = re.compile(r"AND (member_id|idempotency_key) = %s")
+KEY: Final = re.compile(r"AND (member_id|idempotency_key|provider) = %s")
 CONDITION: Final = re.compile(r"^  (AND .*)$", re.MULTILINE)
 LOCK: Final = re.compile(r"^ *(FOR (?:UPDATE|SHARE)[^)\n]*)", re.MULTILINE)
 
@@ -66,7 +71,16 @@ def guards_in(store: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 # Each with how many guards it has at least, so that a search which finds none is noticed.
-STORES: Final = ((inventory, 8), (orders, 12), (requests, 2), (messages, 2), (payments, 8))
+STORES: Final = (
+    (inventory, 8),
+    (orders, 12),
+    (revived, 3),
+    (requests, 2),
+    (messages, 2),
+    (payments, 8),
+    (late, 1),
+    (revisits, 3),
+)
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.HAS_OPEN_REFUND": ((200,), {"oms_refund": "uk_refund_request"}),
     "payments.READ_RECEIPT": ((200,), PAYMENT),
     "payments.READ_REFUND_DONE": ((200, "R1"), {}),
-    "payments.LOCK_LATE_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
+    "payments.READ_LATE_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
     "payments.COUNT_LATE_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
     "payments.SETTLE_LATE_PAYMENT": (("APPLIED", None, 1), PAYMENT),
     "payments.READ_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),

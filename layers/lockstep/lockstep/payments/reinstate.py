@@ -43,7 +43,7 @@ def reinstate(order_id: int) -> ReinstateOutcome:
 
 def _reinstate(tx: Tx, order_id: int) -> ReinstateOutcome | SoldOut:
     order = orders.lock_order(tx, order_id)
-    late = reinstate_store.lock_late_payments(tx, order_id)
+    late = reinstate_store.read_late_payments(tx, order_id)
     if order is None or not late:
         return NothingLate()
     chosen = _earliest(late)
@@ -75,7 +75,7 @@ def _apply(tx: Tx, order: LockedOrder, payment: LatePayment) -> None:
 
 def _send_all_back(tx: Tx, order_id: int) -> ReinstateOutcome:
     orders.lock_order(tx, order_id)
-    late = reinstate_store.lock_late_payments(tx, order_id)
+    late = reinstate_store.read_late_payments(tx, order_id)
     return _send_back(tx, late, RefundReason.LATE_PAYMENT) if late else NothingLate()
 
 

@@ -20,18 +20,18 @@ class LatePayment:
     gateway_paid_at: datetime
 
 
-LOCK_LATE_PAYMENTS: Final = """
+# A statement of its own after the order's lock, which covers the order's payments.
+READ_LATE_PAYMENTS: Final = """
 SELECT id, trade_no, amount, refunded_amount, gateway_paid_at
 FROM oms_order_payment
 WHERE order_id = %s
   AND state = 'REINSTATE_PENDING'
 ORDER BY id
-FOR UPDATE
 """
 
 
-def lock_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
-    return [LatePayment(**row) for row in tx.all(LOCK_LATE_PAYMENTS, (order_id,))]
+def read_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
+    return [LatePayment(**row) for row in tx.all(READ_LATE_PAYMENTS, (order_id,))]
 
 
 COUNT_LATE_PAYMENTS: Final = """
