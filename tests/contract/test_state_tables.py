@@ -10,6 +10,7 @@ import pytest
 from infra.migrate import MIGRATIONS
 from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
+from lockstep.orders import reinstate_store as revived
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders.model import (
@@ -20,6 +21,7 @@ from lockstep.orders.model import (
     OrderStatus,
     RequestState,
 )
+from lockstep.payments import reinstate_store as late
 from lockstep.payments import store as payments
 from lockstep.payments.model import (
     ATTEMPT_TRANSITIONS,
@@ -143,15 +145,17 @@ def test_every_change_of_an_orders_status_is_an_edge():
 
 
 def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
-    for name, (change, _) in updates(orders, "oms_order", "status").items():
+    found = updates(orders, "oms_order", "status") | updates(revived, "oms_order", "status")
+    for name, (change, _) in found.items():
         # MySQL assigns from left to right: after `status = …` it would be the new one.
         assert change.index("prev_status = status") < change.index("    status = "), name
 
 
-def test_a_closed_order_stays_closed_for_every_statement():
-    """CLOSED -> PAID is legal and not driven yet: no statement may take it."""
+def test_a_closed_order_stays_closed_for_every_statement_but_the_one_that_revives_it():
     taken = edges(orders, "oms_order", "status")
     assert {source for pairs in taken.values() for source, _ in pairs}.isdisjoint({"CLOSED"})
+    assert edges(revived, "oms_order", "status") == {"REINSTATE_ORDER": {("CLOSED", "PAID")}}
+    assert "AND close_reason = 'EXPIRED'" in revived.REINSTATE_ORDER
 
 
 def test_every_change_of_a_reservation_is_an_edge():
@@ -173,9 +177,13 @@ def test_a_reservation_is_born_in_a_state_that_follows_init():
 def test_every_change_of_a_payment_is_an_edge():
     taken = edges(payments, "oms_order_payment", "state")
     table = TABLES[PaymentState]
-    # Matched to its order, the money is applied or goes back.
+    # Matched to its order, the money is applied, goes back, or may revive it.
     assert taken.pop("MATCH_PAYMENT") == {("UNMATCHED", "%s")}
-    assert {"APPLIED", "REFUND_PENDING"} <= table["UNMATCHED"]
+    assert {"APPLIED", "REFUND_PENDING", "REINSTATE_PENDING"} <= table["UNMATCHED"]
+    assert edges(late, "oms_order_payment", "state") == {
+        "SETTLE_LATE_PAYMENT": {("REINSTATE_PENDING", "%s")}
+    }
+    assert {"APPLIED", "REFUND_PENDING"} == table["REINSTATE_PENDING"]
     assert taken.keys() == {"MARK_PAYMENT_REFUNDED"}
     for pairs in taken.values():
         assert {pair for pair in pairs if pair[1] not in table[pair[0]]} == set()

@@ -5,9 +5,10 @@ again, as a member, a queue or Alipay would.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Released
@@ -17,7 +18,11 @@ from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
-from lockstep.payments.model import Result
+from lockstep.payments.attach import attach
+from lockstep.payments.model import Attached, NothingLate, Reinstated, Result, SentBack
+from lockstep.payments.reinstate import reinstate
+from lockstep.payments.revisit import ask, claim_notice, conclude
+from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.database import Database
 
@@ -27,12 +32,14 @@ LINES = {1001: 2, 1002: 1}
 
 @dataclass(frozen=True)
 class Flow:
-    """``done`` says whether an outcome of ``run`` means that the work is done."""
+    """``done`` says whether an outcome of ``run`` means that the work is done. ``commits``: how
+    many of its transactions change something."""
 
     name: str
     prepare: Callable[[Database], None]
     run: Callable[[Database], object]
     done: Callable[[object], bool]
+    commits: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -83,6 +90,54 @@ def _an_entry_takes(database: Database, sku_id: int, quantity: int) -> None:
 def _overdue(database: Database) -> None:
     _ordered(database)
     database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND")
+
+
+def _paid_late(database: Database) -> None:
+    """Money in time for an order that expired, under a policy that lets it revive the order; its
+    old hold is still there."""
+    _overdue(database)
+    _expire(database)
+    _pay(database)
+    database.execute("UPDATE oms_order_payment SET state = 'REINSTATE_PENDING', reason = NULL")
+
+
+def _paid_late_in_vain(database: Database) -> None:
+    _paid_late(database)
+    release(*_named_hold(database))
+    _an_entry_takes(database, 1001, 10)
+
+
+def _told_of_a_refund(database: Database) -> None:
+    _ordered(database)
+    accept(a_notice(database, NoticeKind.REFUND))
+
+
+def _unmatched(database: Database) -> None:
+    _ordered(database)
+    accept(replace(a_notice(database), out_trade_no="SHOP-7"))
+
+
+def _reinstate(database: Database) -> object:
+    return reinstate(database.value("SELECT id FROM oms_order"))
+
+
+def _ask(database: Database) -> object:
+    """As the sweep would once the lease of whoever died over it is over."""
+    database.execute(
+        "UPDATE oms_notice SET asks = 0, next_ask_at = NOW(3) WHERE next_ask_at IS NOT NULL"
+    )
+    question = claim_notice(database.value("SELECT id FROM oms_notice"))
+    if question is None:
+        return None
+    trade = a_trade(
+        out_trade_no=question.notice.out_trade_no, total_amount=question.notice.total_amount
+    )
+    return conclude(question, ask(AskedChannel(Done(trade)).connect, question))
+
+
+def _attach(database: Database) -> object:
+    order_no = database.value("SELECT order_no FROM oms_order")
+    return attach("T1", order_no, "operator:alice", "it is his")
 
 
 def _place(_: Database) -> object:
@@ -156,6 +211,15 @@ FLOWS = (
     Flow("pay", _ordered, _pay, lambda o: o in {Result.APPLIED, Result.REPLAYED}),
     Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
     Flow("refund", _paid, _refund, lambda o: o in {Result.REFUND_RECORDED, Result.REPLAYED}),
+    Flow("reinstate", _paid_late, _reinstate, lambda o: isinstance(o, Reinstated | NothingLate)),
+    Flow(
+        "reinstate_in_vain",
+        _paid_late_in_vain,
+        _reinstate,
+        lambda o: isinstance(o, SentBack | NothingLate),
+    ),
+    Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}, 2),
+    Flow("attach", _unmatched, _attach, lambda outcome: isinstance(outcome, Attached)),
     Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
     Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
 )

@@ -26,6 +26,7 @@ def an_expired_order(
     if not database.count("ims_sku_stock", sku_id=1001):
         a_sku(database, stock=stock)
     order_id = the_order(database, order_no)
-    database.execute("UPDATE oms_order SET expires_at = %s WHERE id = %s", (expired_at, order_id))
+    database.execute("UPDATE oms_order SET expires_at = NOW(3) WHERE id = %s", (order_id,))
     assert expire(order_id)
+    database.execute("UPDATE oms_order SET expires_at = %s WHERE id = %s", (expired_at, order_id))
     return order_id
