@@ -1,5 +1,7 @@
 """What a report of the channel does, given its order and its payment, both locked by the caller."""
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Final, assert_never
 
 from lockstep.alipay.model import NoticeKind, TradeReport
@@ -84,49 +86,49 @@ def _take_money(
         return Settled(Result.REPLAYED)
     if order is None:
         if payment is None:
-            _record(tx, report, None, PaymentState.UNMATCHED, None)
+            _insert(tx, report, None, PaymentState.UNMATCHED, None)
         count("MoneyUnmatched")
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
     state, reason = _pay_or_keep(tx, report, order, actor)
     if order.has_attempt:
         store.mark_attempt_paid(tx, report.out_trade_no)
-    if payment is None:
-        payment_id = _record(tx, report, order.id, state, reason)
-    else:
-        payment_id = _match(tx, report, order, payment, state, reason)
+    taken = _record(tx, report, order, payment, state, reason)
+    if taken.refunded_amount and state is PaymentState.APPLIED:
+        # A part: in whole, it would be REFUNDED.
+        record_refund(tx, order, taken.refunded_amount, ACTOR, report.evidence)
     if report.is_finished:
-        store.mark_finished(tx, payment_id, report.gmt_close)
+        store.mark_finished(tx, taken.id, report.gmt_close)
     return Settled(Result(state), reason)
 
 
 def _record(
     tx: Tx,
     report: TradeReport,
+    order: TradedOrder,
+    payment: Payment | None,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> Payment:
+    """The payment, new or matched to its order at last."""
+    if payment is None:
+        return _insert(tx, report, order.id, state, reason)
+    if not store.match_payment(tx, payment.id, order.id, state, reason):
+        raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
+    return replace(payment, order_id=order.id, state=state)
+
+
+def _insert(
+    tx: Tx,
+    report: TradeReport,
     order_id: int | None,
     state: PaymentState,
     reason: RefundReason | None,
-) -> int:
-    """Write the payment down, and in the ledger that its money came; the payment's id."""
+) -> Payment:
+    """Write the payment down, and in the ledger that its money came."""
     payment_id = store.insert_payment(tx, PROVIDER, report, order_id, state, reason)
     book_payment(tx, order_id, payment_id, PROVIDER, report.trade_no, report.total_amount)
-    return payment_id
-
-
-def _match(
-    tx: Tx,
-    report: TradeReport,
-    order: TradedOrder,
-    payment: Payment,
-    state: PaymentState,
-    reason: RefundReason | None,
-) -> int:
-    """Give money that was without an order to ``order``; the payment's id."""
-    if not store.match_payment(tx, payment.id, order.id, state, reason):
-        raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
-    if payment.refunded_amount and state is PaymentState.APPLIED:
-        # A part: in whole, it would be REFUNDED.
-        record_refund(tx, order, payment.refunded_amount, ACTOR, report.evidence)
-    return payment.id
+    nothing = Decimal("0.00")
+    return Payment(payment_id, report.trade_no, order_id, report.total_amount, state, nothing)
 
 
 def _pay_or_keep(
