@@ -2,27 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
 
 from lockstep.db.transaction import Reader, Tx
-from lockstep.payments.model import PaymentState, RefundReason
+from lockstep.payments.model import Payment, PaymentState, RefundReason
 
 
 @dataclass(frozen=True, slots=True)
-class LatePayment:
+class LatePayment(Payment):
     """A REINSTATE_PENDING payment. It has a time: without one it would go back at once."""
 
-    id: int
-    trade_no: str
-    amount: Decimal
-    refunded_amount: Decimal
     gateway_paid_at: datetime
 
 
 # A statement of its own after the order's lock, which covers the order's payments.
 READ_LATE_PAYMENTS: Final = """
-SELECT id, trade_no, amount, refunded_amount, gateway_paid_at
+SELECT id, trade_no, order_id, amount, state, refunded_amount, gateway_paid_at
 FROM oms_order_payment
 WHERE order_id = %s
   AND state = 'REINSTATE_PENDING'
@@ -31,7 +26,8 @@ ORDER BY id
 
 
 def read_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
-    return [LatePayment(**row) for row in tx.all(READ_LATE_PAYMENTS, (order_id,))]
+    rows = tx.all(READ_LATE_PAYMENTS, (order_id,))
+    return [LatePayment(**{**row, "state": PaymentState(row["state"])}) for row in rows]
 
 
 COUNT_LATE_PAYMENTS: Final = """
