@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import pytest
+
 from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
@@ -24,7 +26,8 @@ from lockstep.payments.reinstate import reinstate
 from lockstep.payments.revisit import ask, claim_notice, conclude
 from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, an_order, place_command
-from tests.support.database import Database
+from tests.support.database import Database, forget_settings
+from tests.support.late import reinstating
 
 MEMBER = 42
 LINES = {1001: 2, 1002: 1}
@@ -93,12 +96,15 @@ def _overdue(database: Database) -> None:
 
 
 def _paid_late(database: Database) -> None:
-    """Money in time for an order that expired, under a policy that lets it revive the order; its
-    old hold is still there."""
+    """Money in time for an order that expired, where it may revive it; its old hold is still
+    there."""
     _overdue(database)
     _expire(database)
-    _pay(database)
-    database.execute("UPDATE oms_order_payment SET state = 'REINSTATE_PENDING', reason = NULL")
+    database.execute("UPDATE oms_order SET expires_at = '2030-01-01'")
+    with pytest.MonkeyPatch.context() as patch:
+        reinstating(patch)
+        _pay(database)
+    forget_settings()
 
 
 def _paid_late_in_vain(database: Database) -> None:
@@ -122,17 +128,15 @@ def _reinstate(database: Database) -> object:
 
 
 def _ask(database: Database) -> object:
-    """As the sweep would once the lease of whoever died over it is over."""
-    database.execute(
-        "UPDATE oms_notice SET asks = 0, next_ask_at = NOW(3) WHERE next_ask_at IS NOT NULL"
-    )
-    question = claim_notice(database.value("SELECT id FROM oms_notice"))
-    if question is None:
-        return None
-    trade = a_trade(
-        out_trade_no=question.notice.out_trade_no, total_amount=question.notice.total_amount
-    )
-    return conclude(question, ask(AskedChannel(Done(trade)).connect, question))
+    """As sweeps do until it is decided; the lease of whoever died over it is over by then."""
+    while database.count("oms_notice", state="QUERY_DUE"):
+        database.execute("UPDATE oms_notice SET asks = 0, next_ask_at = NOW(3)")
+        question = claim_notice(database.value("SELECT id FROM oms_notice"))
+        if question is not None:
+            order = database.one("SELECT order_no, pay_amount FROM oms_order")
+            trade = a_trade(out_trade_no=order["order_no"], total_amount=order["pay_amount"])
+            return conclude(question, ask(AskedChannel(Done(trade)).connect, question))
+    return None
 
 
 def _attach(database: Database) -> object:
