@@ -1,4 +1,7 @@
-"""reserve.fifo: a waiting order of a hot SKU gets its hold, or is told that none is left."""
+"""reserve.fifo: an order that waits for stock gets its hold, or is told that none is left.
+
+It waits for its turn at a hot SKU, or has expired and its money came late.
+"""
 
 from typing import Any
 
@@ -10,11 +13,15 @@ from lockstep.messaging.consumer import consume
 from lockstep.messaging.contracts import ReserveStock
 from lockstep.observability import count, observed
 from lockstep.orders.hold import hold
+from lockstep.orders.model import NotWaiting
+from lockstep.payments.reinstate import reinstate
 
 
 def handle(command: ReserveStock) -> Refusal | None:
     outcome = hold(command.order_id, command.reservation_id)
     count("Hold", type(outcome).__name__)
+    if isinstance(outcome, NotWaiting):
+        reinstate(command.order_id)
     return outcome.code if isinstance(outcome, Refused) else None
 
 

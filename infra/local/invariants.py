@@ -89,6 +89,49 @@ INVARIANTS: Final = (
         """,
     ),
     Invariant(
+        "an order's paid sum is what the ledger says of its payment",
+        """
+        SELECT o.order_no, o.paid_amount, e.paid
+        FROM oms_order AS o
+        LEFT JOIN (
+            SELECT p.order_id, SUM(m.amount) AS paid
+            FROM oms_money_entry AS m
+            JOIN oms_order_payment AS p ON p.id = m.payment_id
+            WHERE p.state = 'APPLIED' AND m.kind = 'PAYMENT'
+            GROUP BY p.order_id) AS e ON e.order_id = o.id
+        WHERE o.paid_amount <> COALESCE(e.paid, 0)
+        """,
+    ),
+    Invariant(
+        "an order's refunded sum is what the ledger says of its payment",
+        """
+        SELECT o.order_no, o.refunded_amount, e.refunded
+        FROM oms_order AS o
+        LEFT JOIN (
+            SELECT p.order_id, -SUM(m.amount) AS refunded
+            FROM oms_money_entry AS m
+            JOIN oms_order_payment AS p ON p.id = m.payment_id
+            WHERE p.state = 'APPLIED' AND m.kind = 'REFUND'
+            GROUP BY p.order_id) AS e ON e.order_id = o.id
+        WHERE o.refunded_amount <> COALESCE(e.refunded, 0)
+        """,
+    ),
+    Invariant(
+        "every payment is in the ledger once with its amount, and what went back of it in all",
+        """
+        SELECT p.trade_no, p.amount, p.refunded_amount, e.came, e.entries, e.went
+        FROM oms_order_payment AS p
+        LEFT JOIN (
+            SELECT payment_id,
+                   SUM(IF(kind = 'PAYMENT', amount, 0)) AS came,
+                   SUM(kind = 'PAYMENT') AS entries,
+                   -SUM(IF(kind = 'REFUND', amount, 0)) AS went
+            FROM oms_money_entry
+            GROUP BY payment_id) AS e ON e.payment_id = p.id
+        WHERE NOT (p.amount <=> e.came AND e.entries <=> 1 AND p.refunded_amount <=> e.went)
+        """,
+    ),
+    Invariant(
         "every yuan has a state, and no trade is two payments",
         """
         SELECT provider, trade_no

@@ -14,15 +14,19 @@ import pytest
 from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
 from lockstep.orders import refund_store as order_refunds
+from lockstep.orders import reinstate_store as revived
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store as unpaid
 from lockstep.payments import attempt_store as attempts
 from lockstep.payments import refund_store as refunds
 from lockstep.payments import refundable_store as refundable
+from lockstep.payments import reinstate_store as late
+from lockstep.payments import revisit_store as revisits
 from lockstep.payments import store as payments
 from tests.concurrency import (
     test_guards_of_attempts,
+    test_guards_of_late_money,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -38,6 +42,7 @@ from tests.concurrency.taking_away import Clause
 
 TABLES: Final = (
     test_guards_of_attempts,
+    test_guards_of_late_money,
     test_guards_of_orders,
     test_guards_of_payments,
     test_guards_of_refunds,
@@ -50,7 +55,7 @@ TABLES: Final = (
     test_locks_of_stock,
 )
 # They say which row it is, not in which state it must be.
-KEY: Final = re.compile(r"AND (member_id|idempotency_key) = %s")
+KEY: Final = re.compile(r"AND (member_id|idempotency_key|provider) = %s")
 CONDITION: Final = re.compile(r"^  (AND .*)$", re.MULTILINE)
 LOCK: Final = re.compile(r"^ *(FOR (?:UPDATE|SHARE)[^)\n]*)", re.MULTILINE)
 
@@ -81,16 +86,16 @@ STORES: Final = (
     (inventory, 8),
     (orders, 12),
     (unpaid, 2),
-    (requests, 2),
-    (messages, 2),
-    (payments, 8),
-    (attempts, 7),
     (order_refunds, 10),
+    (revived, 3),
     (requests, 2),
     (messages, 2),
     (payments, 5),
+    (attempts, 7),
     (refunds, 13),
     (refundable, 7),
+    (late, 1),
+    (revisits, 3),
 )
 
 

@@ -117,12 +117,16 @@ GUARDS: Final = (
         ((Clause(read_store, "READ_UNCONFIRMED_HOLD", " AND r.state = 'RESERVED'"), 2),),
     ),
     Guard(
-        "uk_payment_trade: one payment a trade",
+        "uk_payment_trade: one payment a trade; then the ledger's own key",
         one_unmatched_trade_in_two_notices_at_once,
         (Result.UNMATCHED, Result.UNMATCHED, 1),
         (
             (
                 constraint("oms_order_payment", "KEY uk_payment_trade"),
+                "refused by uk_money_source",
+            ),
+            (
+                constraint("oms_money_entry", "KEY uk_money_source"),
                 (Result.UNMATCHED, Result.UNMATCHED, 2),
             ),
         ),

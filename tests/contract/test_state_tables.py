@@ -11,6 +11,7 @@ from infra.migrate import MIGRATIONS
 from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
 from lockstep.orders import refund_store as order_refunds
+from lockstep.orders import reinstate_store as revived
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store as unpaid
@@ -25,6 +26,7 @@ from lockstep.orders.model import (
 from lockstep.payments import attempt_store as attempts
 from lockstep.payments import refund_store as refunds
 from lockstep.payments import refundable_store as refundable
+from lockstep.payments import reinstate_store as late
 from lockstep.payments import store as payments
 from lockstep.payments.model import (
     ATTEMPT_TRANSITIONS,
@@ -167,7 +169,7 @@ def test_every_change_of_an_orders_status_is_an_edge():
 def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
     found = {
         name: one
-        for store in (orders, unpaid, order_refunds)
+        for store in (orders, unpaid, order_refunds, revived)
         for name, one in updates(store, "oms_order", "status").items()
     }
     for name, (change, _) in found.items():
@@ -175,10 +177,11 @@ def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
         assert change.index("prev_status = status") < change.index("    status = "), name
 
 
-def test_a_closed_order_stays_closed_for_every_statement():
-    """CLOSED -> PAID is legal and not driven yet: no statement may take it."""
+def test_a_closed_order_stays_closed_for_every_statement_but_the_one_that_revives_it():
     taken = edges_of_an_order()
     assert {source for pairs in taken.values() for source, _ in pairs}.isdisjoint({"CLOSED"})
+    assert edges(revived, "oms_order", "status") == {"REINSTATE_ORDER": {("CLOSED", "PAID")}}
+    assert "AND close_reason = 'EXPIRED'" in revived.REINSTATE_ORDER
 
 
 def test_every_change_of_a_reservation_is_an_edge():
@@ -201,9 +204,13 @@ def test_every_change_of_a_payment_is_an_edge():
     taken = edges(payments, "oms_order_payment", "state")
     taken |= edges(refundable, "oms_order_payment", "state")
     table = TABLES[PaymentState]
-    # Matched to its order, the money is applied or goes back.
+    # Matched to its order, the money is applied, goes back, or may revive it.
     assert taken.pop("MATCH_PAYMENT") == {("UNMATCHED", "%s")}
-    assert {"APPLIED", "REFUND_PENDING"} <= table["UNMATCHED"]
+    assert {"APPLIED", "REFUND_PENDING", "REINSTATE_PENDING"} <= table["UNMATCHED"]
+    assert edges(late, "oms_order_payment", "state") == {
+        "SETTLE_LATE_PAYMENT": {("REINSTATE_PENDING", "%s")}
+    }
+    assert {"APPLIED", "REFUND_PENDING"} == table["REINSTATE_PENDING"]
     assert taken.keys() == {
         "MARK_PAYMENT_REFUNDING",
         "MARK_PAYMENT_REFUNDED",

@@ -139,6 +139,7 @@ def test_a_conflict_is_none_once_the_trade_is_bound_as_it_says(database):
     ALIPAY.accept(total_amount="9.00", out_trade_no="O-lost")
     assert ALIPAY.accept(notify_id="N2") is Result.CONFLICT
     database.execute("DELETE FROM oms_order_payment")
+    database.execute("DELETE FROM oms_money_entry")
     assert ALIPAY.accept(notify_id="N2") is Result.APPLIED
     assert notice_rows(database)[1] == ("N2", "DONE", None)
 

@@ -6,7 +6,8 @@ stage carried out somewhere in between; then all of them once more. Each time th
 those of the natural order, and a second telling must change nothing at all.
 
 Compared is what `books` reads. It leaves out how many times a command was staged: a repeated
-payment stages another confirm while the hold is not sold yet.
+payment stages another confirm while the hold is not sold yet. Where the channel is asked as well,
+who told of the payment is left out too, what its own notice came to, and when its window ended.
 """
 
 import random
@@ -17,9 +18,12 @@ from typing import Any
 
 import pytest
 
+from lockstep.alipay.answers import Done, Trade
 from lockstep.alipay.model import Notice
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
+from lockstep.upkeep.sweep import sweep
+from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
 from tests.support.database import Database
@@ -128,3 +132,77 @@ def test_notices_that_come_before_their_order_end_in_the_same_rows(database):
             accept(notice)
         deliver_outbox(database)
         assert books(database) == expected, told(arrival)
+
+
+# --- the channel is asked as well ----------------------------------------------------------------
+
+# What came, in its natural order, and what the channel says of the trade whenever it is asked.
+ASKED = [
+    ((PAYMENT, PART, MORE), a_trade()),
+    ((PAYMENT, PART, END), a_trade("TRADE_FINISHED")),
+    ((PAYMENT, PART, WHOLE), a_trade("TRADE_CLOSED")),
+    ((PAYMENT, END), a_trade("TRADE_FINISHED")),
+]
+
+
+def ask_about(database: Database, trade: Trade) -> None:
+    """A sweep, while the channel says so of the trade: whatever waits is due."""
+    database.execute(
+        "UPDATE oms_notice SET next_ask_at = NOW(3) - INTERVAL 1 SECOND "
+        "WHERE next_ask_at IS NOT NULL"
+    )
+    assert sweep(lambda: True, AskedChannel(Done(trade)).connect).failed == []
+
+
+def but_for_who_told(found: dict[str, Any]) -> dict[str, Any]:
+    for event in found["events"]:
+        event["evidence"] = None
+    for notice in found["inbox"]:
+        notice["reason"] = None
+    for payment in found["payments"]:
+        payment["finished_at"] = payment["finished_at"] is not None
+    return found
+
+
+def live_and_ask(
+    database: Database, notices: Notices, ask_before: int, trade: Trade, *, closed: bool
+) -> dict[str, Any]:
+    """One history in which the channel is asked before one of the notices, and at the end."""
+    database.empty()
+    a_sku(database)
+    the_order(database)
+    if closed:
+        cancel(42, "O1")
+    for position, notice in enumerate(notices):
+        if position == ask_before:
+            ask_about(database, trade)
+        accept(notice)
+    ask_about(database, trade)
+    deliver_outbox(database)
+    assert {row["state"] for row in books(database)["inbox"]} == {"DONE"}
+    return but_for_who_told(books(database))
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+@pytest.mark.parametrize(("natural", "trade"), ASKED, ids=["part", "finished", "whole", "end"])
+def test_it_does_not_matter_when_the_channel_is_asked(database, natural, trade, closed):
+    expected = live_and_ask(database, natural, 0, trade, closed=closed)
+    for arrival in every_order_of(natural):
+        for ask_before in range(len(natural)):
+            found = live_and_ask(database, arrival, ask_before, trade, closed=closed)
+            assert found == expected, (told(arrival), ask_before)
+    assert_at_rest(database)
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+@pytest.mark.parametrize(("natural", "trade"), ASKED, ids=["part", "finished", "whole", "end"])
+def test_a_payment_whose_notice_never_came_ends_as_if_it_had_p4(database, natural, trade, closed):
+    """P4: only what followed the payment is told; the channel says the rest."""
+    whole = live_and_ask(database, natural, 0, trade, closed=closed)
+    expected = {name: rows for name, rows in whole.items() if name != "inbox"}
+    followed = natural[1:]
+    for arrival in every_order_of(followed):
+        for ask_before in range(1, len(followed) + 1):
+            found = live_and_ask(database, arrival, ask_before, trade, closed=closed)
+            inbox = found.pop("inbox")
+            assert (found, len(inbox)) == (expected, len(followed)), (told(arrival), ask_before)

@@ -5,6 +5,8 @@ member sends the request again, the queue delivers again, Alipay notifies again,
 again; then all rows equal those of the run that never died, and the invariants hold.
 """
 
+from itertools import groupby
+
 import pytest
 
 from lockstep.db import connection
@@ -27,6 +29,10 @@ ROUND_TRIPS_MIN = {
     "give_back": 9,
     "refund_late": 16,
     "refund_asked": 16,
+    "reinstate": 17,
+    "reinstate_in_vain": 15,
+    "ask": 20,
+    "attach": 10,
     "confirm": 6,
     "release": 6,
     "start": 6,
@@ -61,7 +67,7 @@ def test_a_death_at_any_round_trip_changes_nothing_in_the_end(database, flow, af
 
 @pytest.mark.parametrize("flow", FLOWS, ids=str)
 def test_a_death_before_the_commit_leaves_nothing_at_all(database, flow):
-    """The commit is found as the first round trip after which something is different."""
+    """A commit is found as a round trip after which something is different."""
     flow.prepare(database)
     before = what_is_left(database)
     trips = count_round_trips(lambda: flow.run(database))
@@ -74,8 +80,8 @@ def test_a_death_before_the_commit_leaves_nothing_at_all(database, flow):
         die_at(lambda: flow.run(database), trip, after=True)
         connection.discard()
         seen.append(what_is_left(database))
-    commit = seen.index(done)
-    assert seen == [before] * commit + [done] * (trips - commit)
+    states = [state for state, _ in groupby(seen)]
+    assert (states[0], states[-1], len(states)) == (before, done, flow.commits + 1)
 
 
 @pytest.mark.parametrize("flow", FLOWS + TALKS + TRIES, ids=str)

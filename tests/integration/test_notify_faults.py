@@ -254,10 +254,10 @@ def test_no_statement_starts_once_the_time_is_over(database, monkeypatch):
     late = 0.0
     lock = orders.lock_order_of_trade
 
-    def lock_for_long(tx, out_trade_no):
+    def lock_for_long(tx, *trade):
         nonlocal late
         late = WITHIN_SECONDS
-        return lock(tx, out_trade_no)
+        return lock(tx, *trade)
 
     slow_clock = SimpleNamespace(monotonic=lambda: time.monotonic() + late, sleep=pytest.fail)
     with monkeypatch.context() as fate:

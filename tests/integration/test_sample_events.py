@@ -112,6 +112,7 @@ def test_a_schedule_that_finds_nothing_to_do_says_so(database):
         "holds_settled": 0,
         "restaged": 0,
         "asked": 0,
+        "notices_decided": 0,
         "failed": [],
         "left": nothing_due,
     }

@@ -305,6 +305,7 @@ def test_of_a_hundred_expired_holds_one_is_broken_and_the_other_99_are_settled(d
         "holds_settled": 99,
         "restaged": 0,
         "asked": 0,
+        "notices_decided": 0,
         "failed": [f"{orders[36].reservation_id}: InvariantBroken"],
         "left": {"orders": 0, "holds": 1},
     }

@@ -14,8 +14,9 @@ from lockstep.inventory.release import release
 from lockstep.inventory.reserve import reserve
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock
 from lockstep.orders.hold import hold
-from lockstep.orders.model import HoldOutcome, Order, Placed, PlaceOrder
+from lockstep.orders.model import HoldOutcome, NotWaiting, Order, Placed, PlaceOrder
 from lockstep.orders.place import place
+from lockstep.payments.reinstate import reinstate
 from tests.support.database import Database
 
 _serial = itertools.count(1)
@@ -90,7 +91,10 @@ def deliver_outbox(database: Database) -> int:
 def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused | HoldOutcome:
     if queue == "reserve":
         to_reserve = ReserveStock.model_validate_json(payload)
-        return hold(to_reserve.order_id, to_reserve.reservation_id)
+        held = hold(to_reserve.order_id, to_reserve.reservation_id)
+        if isinstance(held, NotWaiting):
+            reinstate(to_reserve.order_id)
+        return held
     if queue == "confirm":
         to_confirm = ConfirmStock.model_validate_json(payload)
         return confirm(to_confirm.reservation_id, to_confirm.order_id)

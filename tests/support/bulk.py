@@ -42,7 +42,8 @@ SELECT i, 'PENDING_PAYMENT', 'PAID', 'alipay', 'PAID' FROM n
     """
 INSERT INTO oms_order_payment (provider, trade_no, out_trade_no, order_id, amount, state)
 {numbers}
-SELECT 'alipay', CONCAT('T', i), CONCAT('20261130', LPAD(i, 16, '0')), i, 9.90, 'APPLIED' FROM n
+SELECT 'alipay', CONCAT('T', i), CONCAT('20261130', LPAD(i, 16, '0'), '_2'), i, 9.90, 'APPLIED'
+FROM n
 """,
     """
 INSERT INTO oms_payment_attempt (
@@ -55,10 +56,10 @@ FROM n
 """,
     """
 INSERT INTO oms_notice (
-    provider, notify_id, content_hash, kind, app_id, trade_no, out_trade_no, state)
+    provider, notify_id, content_hash, kind, app_id, trade_no, out_trade_no, state, next_ask_at)
 {numbers}
 SELECT 'alipay', CONCAT('N', i), SHA2(i, 256), 'PAYMENT', 'A', CONCAT('T', i), CONCAT('O', i),
-       IF(i % 100 = 0, 'QUERY_DUE', 'DONE')
+       IF(i % 100 = 0, 'QUERY_DUE', 'DONE'), IF(i % 100 = 0, NOW(3), NULL)
 FROM n
 """,
     """

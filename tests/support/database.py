@@ -30,6 +30,7 @@ _CACHED_SETTINGS = (
     settings.hold_grace_seconds,
     settings.reserving_limit_seconds,
     settings.member_id_claim,
+    settings.late_payment_policy,
 )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import pytest
+
 from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
@@ -19,12 +21,24 @@ from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, So
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
+from lockstep.payments.attach import attach
 from lockstep.payments.give_back import GivenBack, give_back
-from lockstep.payments.model import Result, Started
+from lockstep.payments.model import (
+    Attached,
+    NothingLate,
+    Reinstated,
+    Result,
+    SentBack,
+    Started,
+)
 from lockstep.payments.refund import Tried
+from lockstep.payments.reinstate import reinstate
+from lockstep.payments.revisit import ask, claim_notice, conclude
+from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, waiting
-from tests.support.database import Database
+from tests.support.database import Database, forget_settings
+from tests.support.late import reinstating
 from tests.support.refund_channel import RefundChannel, time_passes
 
 MEMBER = 42
@@ -33,12 +47,14 @@ LINES = {1001: 2, 1002: 1}
 
 @dataclass(frozen=True)
 class Flow:
-    """``done`` says whether an outcome of ``run`` means that the work is done."""
+    """``done`` says whether an outcome of ``run`` means that the work is done. ``commits``: how
+    many of its transactions change something."""
 
     name: str
     prepare: Callable[[Database], None]
     run: Callable[[Database], object]
     done: Callable[[object], bool]
+    commits: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -106,9 +122,53 @@ def _refund_asked_for(database: Database) -> None:
     _ask_refund(database)
 
 
+def _revivable(database: Database) -> None:
+    """Money in time for an order that expired, where it may revive it; its old hold is still
+    there."""
+    _overdue(database)
+    _expire(database)
+    database.execute("UPDATE oms_order SET expires_at = '2030-01-01'")
+    with pytest.MonkeyPatch.context() as patch:
+        reinstating(patch)
+        _pay(database)
+    forget_settings()
+
+
+def _revivable_in_vain(database: Database) -> None:
+    _revivable(database)
+    release(*_named_hold(database))
+    _an_entry_takes(database, 1001, 10)
+
+
+def _told_of_a_refund(database: Database) -> None:
+    _ordered(database)
+    accept(a_notice(database, NoticeKind.REFUND))
+
+
 def _unmatched(database: Database) -> None:
     _ordered(database)
     accept(replace(a_notice(database), out_trade_no="nobody"))
+
+
+def _reinstate(database: Database) -> object:
+    return reinstate(database.value("SELECT id FROM oms_order"))
+
+
+def _ask(database: Database) -> object:
+    """As sweeps do until it is decided; the lease of whoever died over it is over by then."""
+    while database.count("oms_notice", state="QUERY_DUE"):
+        database.execute("UPDATE oms_notice SET asks = 0, next_ask_at = NOW(3)")
+        question = claim_notice(database.value("SELECT id FROM oms_notice"))
+        if question is not None:
+            order = database.one("SELECT order_no, pay_amount FROM oms_order")
+            trade = a_trade(out_trade_no=order["order_no"], total_amount=order["pay_amount"])
+            return conclude(question, ask(AskedChannel(Done(trade)).connect, question))
+    return None
+
+
+def _attach(database: Database) -> object:
+    order_no = database.value("SELECT order_no FROM oms_order")
+    return attach("T1", order_no, "operator:alice", "it is his")
 
 
 def _place(_: Database) -> object:
@@ -252,6 +312,15 @@ FLOWS = (
     Flow("start", _ordered, _start, lambda outcome: isinstance(outcome, Started)),
     Flow("ask_refund", _sold, _ask_refund, lambda outcome: isinstance(outcome, Asked)),
     Flow("give_back", _unmatched, _give_back, lambda outcome: isinstance(outcome, GivenBack)),
+    Flow("reinstate", _revivable, _reinstate, lambda o: isinstance(o, Reinstated | NothingLate)),
+    Flow(
+        "reinstate_in_vain",
+        _revivable_in_vain,
+        _reinstate,
+        lambda o: isinstance(o, SentBack | NothingLate),
+    ),
+    Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}, 2),
+    Flow("attach", _unmatched, _attach, lambda outcome: isinstance(outcome, Attached)),
     Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
     Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
 )

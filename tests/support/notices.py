@@ -202,6 +202,7 @@ def staged(database: Database) -> list[str]:
 _PASSING = {
     *("id", "order_id", "reservation_id", "request_hash", "applied_to"),
     *("created_at", "updated_at", "expires_at"),
+    *("asks", "next_ask_at"),
 }
 
 

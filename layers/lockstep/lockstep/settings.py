@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from typing import Final
 
@@ -161,6 +162,19 @@ def hold_grace_seconds() -> int:
 @cache
 def reserving_limit_seconds() -> int:
     return int(os.environ.get("RESERVING_LIMIT_SECONDS", RESERVING_LIMIT_SECONDS_DEFAULT))
+
+
+class LatePaymentPolicy(StrEnum):
+    """What becomes of money that comes after its order expired."""
+
+    REFUND = "REFUND"
+    REINSTATE = "REINSTATE"
+
+
+@cache
+def late_payment_policy() -> LatePaymentPolicy:
+    """Raises ValueError for a word that is neither."""
+    return LatePaymentPolicy(os.environ.get("LATE_PAYMENT_POLICY", LatePaymentPolicy.REFUND))
 
 
 @cache

@@ -108,6 +108,12 @@ def reservation_id_of(order_no: str, n: int) -> str:
     return f"{order_no}-{n}"
 
 
+def next_reservation_id(reservation_id: str) -> str:
+    """The id of the hold that follows ``reservation_id``, for the same order."""
+    order_no, _, n = reservation_id.rpartition("-")
+    return reservation_id_of(order_no, int(n) + 1)
+
+
 def number_of(reservation_id: str) -> int:
     """The ``n`` of ``reservation_id``."""
     return int(reservation_id.rpartition("-")[2])

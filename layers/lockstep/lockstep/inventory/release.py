@@ -17,10 +17,11 @@ def release(reservation_id: str, order_id: int) -> Released | Refused:
     After a confirm: RESERVATION_CANNOT_RELEASE; a return of sold goods is a stock entry.
     Raises InvariantBroken if less is locked than the items say.
     """
-    return in_transaction(partial(_release, reservation_id=reservation_id, order_id=order_id))
+    return in_transaction(partial(give_back, reservation_id=reservation_id, order_id=order_id))
 
 
-def _release(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
+def give_back(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
+    """The same in the caller's transaction, for one that takes another hold with it."""
     reservation = store.lock_reservation(tx, reservation_id)
     if reservation is None:
         return _leave_tombstone(tx, reservation_id, order_id)

@@ -105,6 +105,8 @@ class LockedOrder:
 class TradedOrder(LockedOrder):
     """An order that a notice speaks of."""
 
+    close_reason: CloseReason | None
+    expires_at: datetime | None
     has_attempt: bool
 
 

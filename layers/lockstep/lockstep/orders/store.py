@@ -36,20 +36,8 @@ def insert_order(
     expires_at: datetime | None,
 ) -> int:
     """The new order's id. Raises DuplicateKey('uk_order_no') if the number is taken."""
-    return tx.insert(
-        INSERT_ORDER,
-        (
-            order_no,
-            member_id,
-            status,
-            pay_amount,
-            pay_amount,
-            note,
-            reservation_id,
-            created_at,
-            expires_at,
-        ),
-    )
+    columns = (order_no, member_id, status, pay_amount, pay_amount, note, reservation_id)
+    return tx.insert(INSERT_ORDER, (*columns, created_at, expires_at))
 
 
 INSERT_ITEMS: Final = """
@@ -226,10 +214,11 @@ def _locked(row: Row | None) -> LockedOrder | None:
 
 
 # An attempt's number leads to its order; without one, an order_no is the number of its own order.
+# Before both goes the order that a payment with this number was given to, by a person perhaps.
 # Whether there are attempts is read with a lock: a plain subquery answers from the statement's
 # view, which is older than the order's lock if that had to be waited for.
 LOCK_ORDER_OF_TRADE: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id,
+SELECT id, status, cancel_requested_at, pay_amount, reservation_id, close_reason, expires_at,
        EXISTS (
            SELECT 1
            FROM oms_payment_attempt AS a
@@ -237,16 +226,25 @@ SELECT id, status, cancel_requested_at, pay_amount, reservation_id,
            FOR SHARE) AS has_attempt
 FROM oms_order
 WHERE id = COALESCE(
+    (SELECT p.order_id
+     FROM oms_order_payment AS p
+     WHERE p.provider = %(provider)s
+       AND p.trade_no = %(trade_no)s
+       AND p.out_trade_no = %(out_trade_no)s),
     (SELECT order_id FROM oms_payment_attempt WHERE out_trade_no = %(out_trade_no)s),
     (SELECT o.id FROM oms_order AS o WHERE o.order_no = %(out_trade_no)s))
 FOR UPDATE
 """
 
 
-def lock_order_of_trade(tx: Tx, out_trade_no: str) -> TradedOrder | None:
-    """The order that ``out_trade_no`` pays for, whoever owns it."""
-    row = tx.one(LOCK_ORDER_OF_TRADE, {"out_trade_no": out_trade_no})
+def lock_order_of_trade(
+    tx: Tx, out_trade_no: str, provider: str | None = None, trade_no: str | None = None
+) -> TradedOrder | None:
+    """The order that ``out_trade_no``, or a trade of it, pays for, whoever owns it."""
+    arguments = {"out_trade_no": out_trade_no, "provider": provider, "trade_no": trade_no}
+    row = tx.one(LOCK_ORDER_OF_TRADE, arguments)
     if row is None:
         return None
-    status, has_attempt = OrderStatus(row["status"]), bool(row["has_attempt"])
-    return TradedOrder(**{**row, "status": status, "has_attempt": has_attempt})
+    said = {"status": OrderStatus(row["status"]), "has_attempt": bool(row["has_attempt"])}
+    said["close_reason"] = row["close_reason"] and CloseReason(row["close_reason"])
+    return TradedOrder(**{**row, **said})

@@ -14,21 +14,15 @@ from typing import Final
 from lockstep.alipay.model import Notice, NoticeKind, TradeNotice
 from lockstep.db.errors import Contended
 from lockstep.db.transaction import RollBack, Tx, in_transaction
-from lockstep.orders import store as orders
 from lockstep.payments import store
+from lockstep.payments.decide import decide
 from lockstep.payments.model import PROVIDER, NoticeState, Result
-from lockstep.payments.settle import confirm_again, settle
+from lockstep.payments.settle import confirm_again
 
 # Alipay waits for some 3 s. No statement starts after this; one may still wait 1 s for a lock, as
 # the notify function sets it. The send after the commit comes on top: should it make us late, the
 # next delivery is a replay.
 WITHIN_SECONDS: Final = 1.9
-
-_NOTICE_STATE: Final = {
-    Result.QUERY_DUE: NoticeState.QUERY_DUE,
-    Result.UNMATCHED: NoticeState.UNMATCHED,
-    Result.CONFLICT: NoticeState.CONFLICT,
-}
 
 
 def accept(notice: Notice) -> Result:
@@ -77,18 +71,4 @@ def _replay(tx: Tx, notice: Notice) -> Result:
 def _decide(tx: Tx, notice: Notice, notice_id: int, stored: NoticeState) -> Result:
     if not isinstance(notice, TradeNotice):
         return Result.NOTED
-    order = orders.lock_order_of_trade(tx, notice.out_trade_no)
-    payment, has_due_notices = store.lock_payment(tx, PROVIDER, notice.trade_no)
-    settled = settle(tx, notice.report, order, payment)
-    state = _NOTICE_STATE.get(settled.result, NoticeState.DONE)
-    if state is not stored or settled.reason is not None:
-        store.finish_notice(tx, notice_id, state, settled.reason)
-    if has_due_notices and notice.kind is NoticeKind.PAYMENT:
-        _decide_waiting(tx, notice)
-    return settled.result
-
-
-def _decide_waiting(tx: Tx, payment: TradeNotice) -> None:
-    """Decide what came before this payment. None of it is a payment, so it goes one level deep."""
-    for due_id, due in store.read_due_notices(tx, PROVIDER, payment.trade_no):
-        _decide(tx, due, due_id, NoticeState.QUERY_DUE)
+    return decide(tx, notice, notice_id, stored)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from lockstep.alipay.model import TradeReport
-from lockstep.alipay.told import reports_of
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import InvariantBroken
 from lockstep.observability import count, logger
@@ -21,7 +19,7 @@ from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store
 from lockstep.orders.close import end
 from lockstep.orders.model import OPEN_STATUSES, LockedOrder, OrderStatus
-from lockstep.payments import attempt_store, store
+from lockstep.payments import attempt_store
 from lockstep.payments.attempt_store import AskedAttempt
 from lockstep.payments.conversation import (
     Answer,
@@ -32,8 +30,8 @@ from lockstep.payments.conversation import (
     Question,
     Unpaid,
 )
-from lockstep.payments.model import PROVIDER, AttemptState
-from lockstep.payments.settle import settle
+from lockstep.payments.decide import hear
+from lockstep.payments.model import AttemptState
 
 # Somebody who holds the order for longer is left to it.
 PATIENCE_SECONDS: Final = 1
@@ -139,8 +137,7 @@ def _conclude(tx: Tx, question: Question, answer: Answer, actor: str) -> Conclud
     was_open = order.status in OPEN_STATUSES
     match answer:
         case Paid(trade) | ClosedByChannel(trade):
-            for report in reports_of(trade):
-                _tell(tx, report)
+            hear(tx, trade)
             attempt_store.forget_attempt(tx, question.attempt_id)
             order = _lock(tx, question.order_id)
         case ClosedByUs():
@@ -154,14 +151,6 @@ def _conclude(tx: Tx, question: Question, answer: Answer, actor: str) -> Conclud
             assert_never(answer)
     ended = _end(tx, order, actor)
     return Concluded(ended.status, was_open and ended.status is OrderStatus.CLOSED)
-
-
-def _tell(tx: Tx, report: TradeReport) -> None:
-    """As a notice would. Notices that came before the payment are decided at their own time."""
-    order = orders.lock_order_of_trade(tx, report.out_trade_no)
-    payment, _ = store.lock_payment(tx, PROVIDER, report.trade_no)
-    settled = settle(tx, report, order, payment)
-    count("Told", settled.result)
 
 
 def _ask_later(tx: Tx, question: Question) -> bool:

@@ -35,7 +35,7 @@ PAYMENT_TRANSITIONS: Final[Mapping[PaymentState, frozenset[PaymentState]]] = {
     _P.REFUNDED: frozenset(),
     _P.REFUND_FAILED: frozenset({_P.REFUNDING, _P.REFUNDED}),
     _P.REINSTATE_PENDING: frozenset({_P.APPLIED, _P.REFUND_PENDING}),
-    _P.UNMATCHED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REFUNDED}),
+    _P.UNMATCHED: frozenset({_P.APPLIED, _P.REFUND_PENDING, _P.REINSTATE_PENDING, _P.REFUNDED}),
 }
 
 
@@ -95,6 +95,7 @@ class Result(StrEnum):
 
     APPLIED = "APPLIED"
     REFUND_PENDING = "REFUND_PENDING"
+    REINSTATE_PENDING = "REINSTATE_PENDING"
     REFUND_RECORDED = "REFUND_RECORDED"
     ORDER_CLOSED = "ORDER_CLOSED"
     NOTED = "NOTED"  # stored; nothing follows from it
@@ -254,3 +255,54 @@ class WaitingMoney:
     out_request_no: str | None
     refund_amount: Decimal | None
     refund_code: str | None
+
+
+# What reinstate() comes to.
+
+
+@dataclass(frozen=True, slots=True)
+class Reinstated:
+    """The order is paid after all, by this payment."""
+
+    payment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """Nothing is left to sell for it: so many payments go back."""
+
+    payments: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingLate:
+    """No payment of the order waits to revive it."""
+
+
+type ReinstateOutcome = Reinstated | SentBack | NothingLate
+
+
+# What attach() comes to.
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The payment is the order's, in this state. ``repeated``: it was before."""
+
+    state: PaymentState
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentNotFound:
+    """No such trade is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentNotWaiting:
+    """It belongs to another order, or went back: there is nothing to attach."""
+
+    state: PaymentState
+
+
+type AttachOutcome = Attached | PaymentNotFound | PaymentNotWaiting | OrderNotFound

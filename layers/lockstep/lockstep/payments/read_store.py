@@ -22,6 +22,21 @@ def read_unconfirmed_hold(reader: Reader, provider: str, trade_no: str) -> tuple
     return None if row is None else (row["id"], row["reservation_id"])
 
 
+HAS_OPEN_REFUND: Final = """
+SELECT EXISTS (
+    SELECT 1
+    FROM oms_refund
+    WHERE payment_id = %s
+      AND state IN ('DUE', 'CALLING', 'UNKNOWN')) AS has_open_refund
+"""
+
+
+def has_open_refund(reader: Reader, payment_id: int) -> bool:
+    """Whether a refund of this payment is still under way."""
+    row = reader.one(HAS_OPEN_REFUND, (payment_id,))
+    return row is not None and bool(row["has_open_refund"])
+
+
 READ_PAYMENTS: Final = """
 SELECT provider, trade_no, amount, state, gateway_paid_at AS paid_at
 FROM oms_order_payment

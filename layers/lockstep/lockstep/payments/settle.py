@@ -12,7 +12,9 @@ from lockstep.orders.close import close
 from lockstep.orders.model import CloseReason, OrderStatus, TradedOrder
 from lockstep.orders.pay import confirm_hold, pay
 from lockstep.orders.refund import record_refund
+from lockstep.orders.reinstate import line_up_again, may_be_reinstated
 from lockstep.payments import read_store, store
+from lockstep.payments.ledger_store import book_payment
 from lockstep.payments.model import (
     ACTOR,
     PROVIDER,
@@ -25,20 +27,35 @@ from lockstep.payments.model import (
 from lockstep.payments.note_refund import note_refund
 from lockstep.payments.owe_refund import owe_the_rest
 
+CLOSED_THOUGH_PAID: Final = "CLOSED_THOUGH_PAID"
+
+# Money whose refund is still ahead: the channel will not do it once its window is over.
+_TO_GO_BACK: Final = frozenset(
+    {
+        PaymentState.REFUND_PENDING,
+        PaymentState.REFUNDING,
+        PaymentState.REINSTATE_PENDING,
+        PaymentState.UNMATCHED,
+    }
+)
 _UNPAID: Final = frozenset({OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PROCESSING})
 
 
 def settle(
-    tx: Tx, report: TradeReport, order: TradedOrder | None, payment: Payment | None
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder | None,
+    payment: Payment | None,
+    actor: str = ACTOR,
 ) -> Settled:
     """Decide one report. ``order`` is None if no order has its out_trade_no, ``payment`` if its
-    trade is not known."""
+    trade is not known. ``actor`` is who brings the money, for the trail."""
     if payment is not None and _contradicts(report, order, payment):
         count("TradeConflict")
         return Settled(Result.CONFLICT, "TRADE_BOUND_OTHERWISE")
     match report.kind:
         case NoticeKind.PAYMENT:
-            return _take_money(tx, report, order, payment)
+            return _take_money(tx, report, order, payment, actor)
         case NoticeKind.REFUND:
             return note_refund(tx, report, order, payment)
         case NoticeKind.FINISHED:
@@ -59,26 +76,32 @@ def _contradicts(report: TradeReport, order: TradedOrder | None, payment: Paymen
 
 
 def _take_money(
-    tx: Tx, report: TradeReport, order: TradedOrder | None, payment: Payment | None
+    tx: Tx,
+    report: TradeReport,
+    order: TradedOrder | None,
+    payment: Payment | None,
+    actor: str,
 ) -> Settled:
     if payment is not None and payment.state is not PaymentState.UNMATCHED:
         confirm_again(tx, report.trade_no)
         return Settled(Result.REPLAYED)
     if order is None:
         if payment is None:
-            store.insert_payment(tx, PROVIDER, report, None, PaymentState.UNMATCHED, None)
+            _insert(tx, report, None, PaymentState.UNMATCHED, None)
         count("MoneyUnmatched")
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
-    reason = _pay_or_reason(tx, report, order)
-    state = PaymentState.REFUND_PENDING if reason else PaymentState.APPLIED
+    state, reason = _pay_or_keep(tx, report, order, actor)
     if order.has_attempt:
         store.mark_attempt_paid(tx, report.out_trade_no)
     taken = _record(tx, report, order, payment, state, reason)
     if reason is not None:
         owe_the_rest(tx, taken, reason)
-    elif taken.refunded_amount:  # a part: in whole, it would be REFUNDED
+    elif taken.refunded_amount and state is PaymentState.APPLIED:
+        # A part: in whole, it would be REFUNDED.
         record_refund(tx, order, taken.refunded_amount, ACTOR, report.evidence)
-    return Settled(Result.REFUND_PENDING if reason else Result.APPLIED, reason)
+    if report.is_finished:
+        store.mark_finished(tx, taken.id, report.gmt_close)
+    return Settled(Result(state), reason)
 
 
 def _record(
@@ -91,22 +114,39 @@ def _record(
 ) -> Payment:
     """The payment, new or matched to its order at last."""
     if payment is None:
-        payment_id = store.insert_payment(tx, PROVIDER, report, order.id, state, reason)
-        nothing = Decimal("0.00")
-        return Payment(payment_id, report.trade_no, order.id, report.total_amount, state, nothing)
+        return _insert(tx, report, order.id, state, reason)
     if not store.match_payment(tx, payment.id, order.id, state, reason):
         raise InvariantBroken(f"payment {payment.id} was matched though it is locked")
     return replace(payment, order_id=order.id, state=state)
 
 
-def _pay_or_reason(tx: Tx, report: TradeReport, order: TradedOrder) -> RefundReason | None:
-    """None if the money paid the order, else why it must go back."""
+def _insert(
+    tx: Tx,
+    report: TradeReport,
+    order_id: int | None,
+    state: PaymentState,
+    reason: RefundReason | None,
+) -> Payment:
+    """Write the payment down, and in the ledger that its money came."""
+    payment_id = store.insert_payment(tx, PROVIDER, report, order_id, state, reason)
+    book_payment(tx, order_id, payment_id, PROVIDER, report.trade_no, report.total_amount)
+    nothing = Decimal("0.00")
+    return Payment(payment_id, report.trade_no, order_id, report.total_amount, state, nothing)
+
+
+def _pay_or_keep(
+    tx: Tx, report: TradeReport, order: TradedOrder, actor: str
+) -> tuple[PaymentState, RefundReason | None]:
+    """What the money is from now on, and why it must go back if it must."""
     if report.total_amount != order.pay_amount:
         count("AmountMismatch")
-        return RefundReason.AMOUNT_MISMATCH
-    if pay(tx, order, report.total_amount, ACTOR, report.evidence):
+        return PaymentState.REFUND_PENDING, RefundReason.AMOUNT_MISMATCH
+    if pay(tx, order, report.total_amount, actor, report.evidence):
         count("OrderPaid")
-        return None
+        return PaymentState.APPLIED, None
+    if may_be_reinstated(order, report.gmt_payment):
+        line_up_again(tx, order)
+        return PaymentState.REINSTATE_PENDING, None
     match order.status:
         case OrderStatus.RESERVING:
             reason = RefundReason.NOT_PAYABLE
@@ -115,7 +155,7 @@ def _pay_or_reason(tx: Tx, report: TradeReport, order: TradedOrder) -> RefundRea
         case _:
             reason = RefundReason.SECOND_PAYMENT
     count("MoneyToRefund")
-    return reason
+    return PaymentState.REFUND_PENDING, reason
 
 
 def confirm_again(tx: Tx, trade_no: str) -> None:
@@ -130,7 +170,9 @@ def _note_finished(tx: Tx, report: TradeReport, payment: Payment | None) -> Sett
     refunds."""
     if payment is None:
         return Settled(Result.QUERY_DUE, "FINISHED_UNKNOWN_PAYMENT")
-    store.mark_finished(tx, payment.id, report.gmt_close)
+    newly = store.mark_finished(tx, payment.id, report.gmt_close)
+    if newly and (payment.state in _TO_GO_BACK or read_store.has_open_refund(tx, payment.id)):
+        count("RefundWindowOver")
     return Settled(Result.NOTED)
 
 
@@ -140,7 +182,8 @@ def _note_unpaid_close(
     """The channel closed an attempt: the order follows, unless another may still be paid or we
     asked."""
     if payment is not None:
-        return Settled(Result.QUERY_DUE, "CLOSED_THOUGH_PAID")
+        count("ClosedThoughPaid")
+        return Settled(Result.QUERY_DUE, CLOSED_THOUGH_PAID)
     if order is None:
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
     if order.has_attempt:

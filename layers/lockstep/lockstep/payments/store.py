@@ -87,16 +87,26 @@ def lock_notice(tx: Tx, provider: str, notice: Notice) -> tuple[int, NoticeState
     return None if row is None else (row["id"], NoticeState(row["state"]))
 
 
+# What is not final comes again after 1, 2, 4 ... 60 minutes, and what the channel must say at once
+# and then likewise, for a day. After that nobody asks: a person must act.
 FINISH_NOTICE: Final = """
 UPDATE oms_notice
-SET state = %s,
-    reason = %s
-WHERE id = %s
+SET state = %(state)s,
+    reason = %(reason)s,
+    next_ask_at = IF(
+        %(state)s <> 'DONE' AND created_at > TIMESTAMPADD(DAY, -1, NOW(3)),
+        TIMESTAMPADD(
+            MINUTE,
+            LEAST((1 << LEAST(asks, 7)) DIV IF(%(state)s = 'QUERY_DUE', 2, 1), 60),
+            NOW(3)),
+        NULL)
+WHERE id = %(id)s
 """
 
 
 def finish_notice(tx: Tx, notice_id: int, state: NoticeState, reason: str | None) -> None:
-    tx.execute(FINISH_NOTICE, (state, reason, notice_id))
+    """Keep what a notice came to, and when it is looked at again."""
+    tx.execute(FINISH_NOTICE, {"id": notice_id, "state": state, "reason": reason})
 
 
 READ_DUE_NOTICES: Final = """
@@ -229,7 +239,7 @@ def insert_payment(
         raise Contended(str(race)) from race
 
 
-# UNMATCHED -> APPLIED | REFUND_PENDING, once its order is known after all.
+# UNMATCHED -> APPLIED | REFUND_PENDING | REINSTATE_PENDING, once its order is known after all.
 MATCH_PAYMENT: Final = """
 UPDATE oms_order_payment
 SET order_id = %s,

@@ -1,22 +1,22 @@
-"""Ask the channel about every attempt whose turn has come, several at once.
+"""Ask the channel about every attempt and every notice whose turn has come, several at once.
 
-The database is this thread's alone: it claims an attempt, hands the conversation to a thread of the
-pool, and concludes whichever is over first. So many conversations are under way at most, and no
-transaction is open while one lasts.
+The database is this thread's alone: it claims a row, hands the question to a thread of the pool,
+and concludes whichever is answered first. So many questions are under way at most, and no
+transaction is open while one is.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from lockstep.db.transaction import read
+from lockstep.db.transaction import Reader, read
 from lockstep.orders.close import SWEEP
-from lockstep.payments.ask import claim, conclude
+from lockstep.payments import ask, revisit
 from lockstep.payments.conversation import Answer, Question, converse
 from lockstep.upkeep import store
-from lockstep.upkeep.store import DueAttempt, Mark
+from lockstep.upkeep.store import DueAttempt, DueNotice, Mark
 
 if TYPE_CHECKING:
     from lockstep.alipay.gateway import Gateway
@@ -28,10 +28,41 @@ PARALLEL_MAX: Final = 8
 CONVERSATION_SECONDS: Final = 8
 
 
+class Due(Protocol):
+    """A row of a page."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def mark(self) -> Mark: ...
+
+
+class Line[R: Due, Q, A](Protocol):
+    """One kind of row that the channel is asked about."""
+
+    def page(self, reader: Reader, after: Mark) -> list[R]:
+        """Those that are due, longest first."""
+        ...
+
+    def claim(self, row: R) -> Q | None:
+        """What is to be asked; None if nothing is."""
+        ...
+
+    def talk(self, question: Q) -> A:
+        """Ask. No database: several run at once."""
+        ...
+
+    def conclude(self, question: Q, answer: A) -> None:
+        """Do what follows."""
+        ...
+
+
 @dataclass
 class Asked:
     asked: int = 0
     orders_closed: int = 0
+    notices_decided: int = 0
 
 
 def ask_due(
@@ -41,61 +72,100 @@ def ask_due(
 ) -> Asked:
     """Page by page, the one that is due longest first; a fault is told to ``fail`` and stops
     nothing."""
-    return _Round(connect, fail).run(has_time)
+    asked = Asked()
+    asked.asked += _Round(_Attempts(connect, asked), fail).run(has_time)
+    asked.asked += _Round(_Notices(connect, asked), fail).run(has_time)
+    return asked
 
 
-class _Round:
-    def __init__(
-        self, connect: Callable[[], "Gateway"], fail: Callable[[str, Exception], None]
-    ) -> None:
-        self._connect = connect
+@dataclass
+class _Attempts:
+    connect: Callable[[], "Gateway"]
+    asked: Asked
+
+    def page(self, reader: Reader, after: Mark) -> list[DueAttempt]:
+        return store.read_due_attempts(reader, after)
+
+    def claim(self, row: DueAttempt) -> Question | None:
+        self.connect()  # before anything is written: settings that do not work burn no lease
+        claimed = ask.claim(row.attempt_id, row.order_id, SWEEP)
+        if isinstance(claimed, Question):
+            return claimed
+        self.asked.orders_closed += claimed.has_closed
+        return None
+
+    def talk(self, question: Question) -> Answer:
+        return converse(self.connect(), question, within_seconds=CONVERSATION_SECONDS)
+
+    def conclude(self, question: Question, answer: Answer) -> None:
+        self.asked.orders_closed += ask.conclude(question, answer, SWEEP).has_closed
+
+
+@dataclass
+class _Notices:
+    connect: Callable[[], "Gateway"]
+    asked: Asked
+
+    def page(self, reader: Reader, after: Mark) -> list[DueNotice]:
+        return store.read_due_notices(reader, after)
+
+    def claim(self, row: DueNotice) -> revisit.Question | None:
+        return revisit.claim_notice(row.notice_id)
+
+    def talk(self, question: revisit.Question) -> revisit.Answer:
+        return revisit.ask(self.connect, question)
+
+    def conclude(self, question: revisit.Question, answer: revisit.Answer) -> None:
+        decided = revisit.conclude(question, answer)
+        self.asked.notices_decided += decided in revisit.FINAL_RESULTS
+
+
+class _Round[R: Due, Q, A]:
+    def __init__(self, line: Line[R, Q, A], fail: Callable[[str, Exception], None]) -> None:
+        self._line = line
         self._fail = fail
-        self._done = Asked()
-        self._talks: dict[Future[Answer], Question] = {}
+        self._asked = 0
+        self._talks: dict[Future[A], tuple[str, Q]] = {}
 
-    def run(self, has_time: Callable[[], bool]) -> Asked:
+    def run(self, has_time: Callable[[], bool]) -> int:
+        """How many answers were concluded."""
         with ThreadPoolExecutor(PARALLEL_MAX, "ask") as pool:
-            for due in _due(has_time):
-                try:
-                    self._begin(pool, due)
-                except Exception as fault:
-                    self._fail(due.out_trade_no, fault)
+            for due in self._due(has_time):
+                self._begin(pool, due)
                 if len(self._talks) >= PARALLEL_MAX:
                     self._conclude_some()
             while self._talks:
                 self._conclude_some()
-        return self._done
+        return self._asked
 
-    def _begin(self, pool: ThreadPoolExecutor, due: DueAttempt) -> None:
-        channel = self._connect()
-        claimed = claim(due.attempt_id, due.order_id, SWEEP)
-        if not isinstance(claimed, Question):
-            self._done.orders_closed += claimed.has_closed
+    def _begin(self, pool: ThreadPoolExecutor, due: R) -> None:
+        try:
+            question = self._line.claim(due)
+        except Exception as fault:
+            self._fail(due.name, fault)
             return
-        talk = partial(converse, channel, claimed, within_seconds=CONVERSATION_SECONDS)
-        self._talks[pool.submit(talk)] = claimed
+        if question is not None:
+            self._talks[pool.submit(partial(self._line.talk, question))] = due.name, question
 
     def _conclude_some(self) -> None:
         over, _ = wait(self._talks, return_when=FIRST_COMPLETED)
         for talk in over:
-            question = self._talks.pop(talk)
+            name, question = self._talks.pop(talk)
             try:
-                concluded = conclude(question, talk.result(), SWEEP)
+                self._line.conclude(question, talk.result())
             except Exception as fault:
-                self._fail(question.out_trade_no, fault)
+                self._fail(name, fault)
             else:
-                self._done.asked += 1
-                self._done.orders_closed += concluded.has_closed
+                self._asked += 1
 
-
-def _due(has_time: Callable[[], bool]) -> Iterator[DueAttempt]:
-    mark = Mark()
-    while has_time():
-        rows = read(partial(store.read_due_attempts, after=mark))
-        for row in rows:
-            if not has_time():
+    def _due(self, has_time: Callable[[], bool]) -> Iterator[R]:
+        mark = Mark()
+        while has_time():
+            rows = read(partial(self._line.page, after=mark))
+            for row in rows:
+                if not has_time():
+                    return
+                yield row
+            if len(rows) < store.PAGE_SIZE:
                 return
-            yield row
-        if len(rows) < store.PAGE_SIZE:
-            return
-        mark = rows[-1].mark
+            mark = rows[-1].mark

@@ -5,7 +5,7 @@ from typing import Final
 
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.inventory import store as inventory
-from lockstep.inventory.model import ReservationState
+from lockstep.inventory.model import ReservationState, next_reservation_id
 from lockstep.messaging import outbox
 from lockstep.messaging import store as messages
 from lockstep.messaging.contracts import (
@@ -18,6 +18,7 @@ from lockstep.messaging.contracts import (
 from lockstep.observability import correlation_id
 from lockstep.orders import store as orders
 from lockstep.orders.model import PAID_STATUSES, LockedOrder, OrderStatus
+from lockstep.payments.reinstate_store import count_late_payments
 from lockstep.upkeep.store import OpenHold, OverdueOrder
 
 # A row that is locked for longer comes again next minute; the others shall have their turn.
@@ -78,6 +79,26 @@ def _restage_reserve(tx: Tx, waiting: OverdueOrder) -> bool:
     command = ReserveStock(
         reservation_id=waiting.reservation_id,
         order_id=waiting.order_id,
+        correlation_id=correlation_id(),
+    )
+    return _stage_if_due(tx, command)
+
+
+def restage_reinstatement(late: OverdueOrder) -> bool:
+    """Stage ReserveStock again for an order whose late money still waits; True if this call
+    did."""
+    return in_transaction(
+        partial(_restage_reinstatement, late=late), within_seconds=PATIENCE_SECONDS
+    )
+
+
+def _restage_reinstatement(tx: Tx, late: OverdueOrder) -> bool:
+    order = orders.lock_order(tx, late.order_id)
+    if order is None or not count_late_payments(tx, late.order_id):
+        return False
+    command = ReserveStock(
+        reservation_id=next_reservation_id(late.reservation_id),
+        order_id=late.order_id,
         correlation_id=correlation_id(),
     )
     return _stage_if_due(tx, command)

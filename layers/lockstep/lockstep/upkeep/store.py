@@ -35,6 +35,16 @@ class OverdueOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class DueNotice:
+    notice_id: int
+    mark: Mark
+
+    @property
+    def name(self) -> str:
+        return f"notice:{self.notice_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class OpenHold:
     """A RESERVED hold, and what its order says. ``status`` is None where there is no order."""
 
@@ -86,6 +96,45 @@ LIMIT %(limit)s
 def read_waiting_orders(reader: Reader, after: Mark, seconds: int) -> list[OverdueOrder]:
     """Orders that have waited for a hot SKU for ``seconds`` or more, longest first."""
     return _orders(reader, READ_WAITING_ORDERS, after, {"seconds": seconds})
+
+
+READ_LATE_PAYMENTS: Final = """
+SELECT p.id, p.order_id, p.created_at AS at, o.reservation_id
+FROM oms_order_payment AS p
+JOIN oms_order AS o ON o.id = p.order_id
+WHERE p.state = 'REINSTATE_PENDING'
+  AND p.created_at BETWEEN %(at)s AND TIMESTAMPADD(SECOND, -%(seconds)s, NOW(3))
+  AND (p.created_at > %(at)s OR p.id > %(id)s)
+ORDER BY p.created_at, p.id
+LIMIT %(limit)s
+"""
+
+
+def read_late_payments(reader: Reader, after: Mark, seconds: int) -> list[OverdueOrder]:
+    """Expired orders whose money waits for a fresh hold for ``seconds`` or more, once a payment,
+    longest first."""
+    arguments = {"at": after.at, "id": after.id, "limit": PAGE_SIZE, "seconds": seconds}
+    rows = reader.all(READ_LATE_PAYMENTS, arguments)
+    return [
+        OverdueOrder(row["order_id"], row["reservation_id"], Mark(row["at"], row["id"]))
+        for row in rows
+    ]
+
+
+READ_DUE_NOTICES: Final = """
+SELECT id, next_ask_at AS at
+FROM oms_notice
+WHERE next_ask_at BETWEEN %(at)s AND NOW(3)
+  AND (next_ask_at > %(at)s OR id > %(id)s)
+ORDER BY next_ask_at, id
+LIMIT %(limit)s
+"""
+
+
+def read_due_notices(reader: Reader, after: Mark) -> list[DueNotice]:
+    """Notices whose time to be looked at again has come, longest ago first."""
+    rows = reader.all(READ_DUE_NOTICES, {"at": after.at, "id": after.id, "limit": PAGE_SIZE})
+    return [DueNotice(row["id"], Mark(row["at"], row["id"])) for row in rows]
 
 
 def _orders(
@@ -177,6 +226,10 @@ class DueAttempt:
     order_id: int
     out_trade_no: str
     mark: Mark
+
+    @property
+    def name(self) -> str:
+        return self.out_trade_no
 
 
 def read_due_attempts(reader: Reader, after: Mark) -> list[DueAttempt]:

@@ -30,6 +30,7 @@ from lockstep.upkeep.refund_sweep_store import UnaskedRefund
 from lockstep.upkeep.restage import (
     PATIENCE_SECONDS,
     restage_hold,
+    restage_reinstatement,
     restage_reserve,
     what_becomes_of,
 )
@@ -65,6 +66,7 @@ class Swept:
     holds_settled: int = 0
     restaged: int = 0
     asked: int = 0
+    notices_decided: int = 0
     failed: list[str] = field(default_factory=list)
     left: dict[str, int] = field(default_factory=dict)
 
@@ -82,6 +84,7 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
 
     given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
     waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
+    late = partial(store.read_late_payments, seconds=_WAITED_SECONDS)
     for status in _UNPAID:
         expired = partial(store.read_expired_orders, status=status)
         swept.orders_closed += each(expired, lambda order: expire(order.order_id))
@@ -89,6 +92,7 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
     swept.holds_settled = each(store.read_overdue_holds, _settle)
     swept.restaged += each(store.read_unsettled_holds, restage_hold)
     swept.restaged += each(waiting, restage_reserve)
+    swept.restaged += each(late, restage_reinstatement)
     swept.restaged += each(refunds.read_unasked_refunds, _owe)
     for state in (RefundState.CALLING, RefundState.UNKNOWN, RefundState.DUE):
         due = partial(refunds.read_due_refunds, state=state)
@@ -96,6 +100,7 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
     asked = ask_due(connect, has_time, partial(_fail, swept.failed))
     swept.asked = asked.asked
     swept.orders_closed += asked.orders_closed
+    swept.notices_decided = asked.notices_decided
     swept.left = read(store.count_overdue)
     return swept
 

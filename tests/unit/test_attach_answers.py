@@ -1,0 +1,49 @@
+"""What an operator is told of money that was to be attached."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from lockstep.api.attach import AttachBody, to_attach
+from lockstep.orders.model import OrderNotFound
+from lockstep.payments.model import Attached, PaymentNotFound, PaymentNotWaiting, PaymentState
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_attached_money_is_answered_with_what_it_became(repeated):
+    response = to_attach("T1", Attached(PaymentState.APPLIED, repeated=repeated))
+    document = {"trade_no": "T1", "state": "APPLIED", "repeated": repeated}
+    assert (response.status_code, json.loads(response.body or "")) == (200, document)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "code"),
+    [
+        (PaymentNotFound(), 404, "PAYMENT_NOT_FOUND"),
+        (OrderNotFound(), 404, "ORDER_NOT_FOUND"),
+        (PaymentNotWaiting(PaymentState.REFUNDED), 409, "PAYMENT_NOT_WAITING"),
+    ],
+)
+def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
+    response = to_attach("T1", outcome)
+    document = json.loads(response.body or "")
+    assert (response.status_code, document["code"]) == (status, code)
+    if code == "PAYMENT_NOT_WAITING":
+        assert document["payment_state"] == "REFUNDED"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"order_no": "O1"},
+        {"order_no": "", "reason": "x"},
+        {"order_no": "O1", "reason": ""},
+        {"order_no": "O1", "reason": "x" * 201},
+        {"order_no": 1, "reason": "x"},
+        {"order_no": "O1", "reason": "x", "amount": "9.90"},
+    ],
+)
+def test_a_body_that_says_less_or_more_is_refused(body):
+    with pytest.raises(ValidationError):
+        AttachBody.model_validate(body)
