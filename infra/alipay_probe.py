@@ -57,7 +57,9 @@ def _clock(date: str | None) -> Iterator[Finding]:
     off = abs(datetime.now(UTC) - gateways)
     if off > CLOCK_OFF_MAX:
         minutes = int(off.total_seconds() // 60)
-        yield Finding(False, f"The clocks differ by {minutes} minutes, this machine's and Alipay's: use NTP.")
+        yield Finding(
+            False, f"The clocks differ by {minutes} minutes, this machine's and Alipay's: use NTP."
+        )
     else:
         yield Finding(True, "This machine's clock agrees with Alipay's.")
 
