@@ -126,7 +126,7 @@ def test_no_code_counts_without_alipays_signature(server, counted, code, sub_cod
     outcome = closed(server)
     assert isinstance(outcome, Unknown)
     assert ("unsigned" if signed_by == "nobody" else "not signed by Alipay's key") in outcome.why
-    assert counted == []
+    assert counted == ["GatewayUnsigned"]
 
 
 def test_what_is_wrong_with_our_settings_is_logged_by_its_code(server, caplog, monkeypatch):
@@ -193,6 +193,15 @@ def test_a_body_that_is_no_answer_is_unknown(server, body):
 def test_the_signed_body_that_those_were_made_from_is_one(server):
     server.behaviour = sending(SIGNED)
     assert closed(server) == Done(None)
+
+
+def test_why_is_short_whatever_came(server):
+    error = {"code": "4" * 9000, "sub_code": "x" * 9000}
+    for name in ("error_response", "alipay_trade_close_response"):
+        server.behaviour = sending(json.dumps({name: error}).encode())
+        outcome = closed(server)
+        assert isinstance(outcome, Unknown)
+        assert len(outcome.why) < 250
 
 
 def test_why_names_the_gateways_own_code(server):

@@ -40,7 +40,9 @@ def exchange(url: str, form: bytes | None, *, timeout_seconds: Seconds, bytes_ma
     deadline = time.monotonic() + timeout_seconds
     try:
         parts = urlsplit(url)
-        with closing(_connection(parts, deadline)) as connection:
+        with closing(_connection(parts)) as connection:
+            connection.response_class = partial(_Response, deadline=deadline)  # type: ignore[assignment]
+            _connect(connection, deadline)
             target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
             headers = {"Content-Type": _FORM} if form is not None else {}
             connection.request("GET" if form is None else "POST", target, form, headers)
@@ -61,26 +63,24 @@ def _body(response: http.client.HTTPResponse, bytes_max: int) -> bytes:
     return body
 
 
-def _connection(url: SplitResult, deadline: float) -> http.client.HTTPConnection:
-    """Connected, and with all that is left of the time for what is sent."""
+def _connection(url: SplitResult) -> http.client.HTTPConnection:
     if not url.hostname:
         raise ValueError("the address names no host")
-    connection: http.client.HTTPConnection
     match url.scheme:
         case "https":
-            connection = http.client.HTTPSConnection(url.hostname, url.port, context=_trusting())
+            return http.client.HTTPSConnection(url.hostname, url.port, context=_trusting())
         case "http":
-            connection = http.client.HTTPConnection(url.hostname, url.port)
-        case _:
-            raise ValueError("the address is neither https nor http")
-    connection.response_class = partial(_Response, deadline=deadline)  # type: ignore[assignment]
-    reached = _reached(connection.host, connection.port, deadline)
-    reached.settimeout(_left(deadline))
-    if url.scheme == "https":
-        reached = _trusting().wrap_socket(reached, server_hostname=url.hostname)
-        reached.settimeout(_left(deadline))
-    connection.sock = reached
-    return connection
+            return http.client.HTTPConnection(url.hostname, url.port)
+    raise ValueError("the address is neither https nor http")
+
+
+def _connect(connection: http.client.HTTPConnection, deadline: float) -> None:
+    """Each step gets what the one before has left; so does what is sent then, as a whole."""
+    connection.sock = _reached(connection.host, connection.port, deadline)
+    if isinstance(connection, http.client.HTTPSConnection):
+        connection.sock.settimeout(_left(deadline))
+        connection.sock = _trusting().wrap_socket(connection.sock, server_hostname=connection.host)
+    connection.sock.settimeout(_left(deadline))
 
 
 def _reached(host: str, port: int, deadline: float) -> socket:
