@@ -22,6 +22,9 @@ from lockstep.alipay.answers import (
     TradeStatus,
     Unknown,
 )
+from lockstep.alipay.gateway import connect
+from lockstep.errors import SettingMissing
+from tests.support.database import forget_settings
 from tests.support.gateway_server import APP_ID, a_gateway, alipay_key, app_key, running
 from tests.support.reading import full_width
 
@@ -359,3 +362,48 @@ def test_two_keys_are_taken_while_alipays_key_is_changed(server, order):
     server.answers(**PAID)
     assert server.gateway(public_keys=keys).query(out_trade_no="O1") == Done(TRADE)
     assert isinstance(server.gateway(public_keys=(new,)).query(out_trade_no="O1"), Unknown)
+
+
+def test_it_connects_once_by_the_settings(server, monkeypatch):
+    for name, value in {
+        "ALIPAY_APP_ID": APP_ID,
+        "ALIPAY_GATEWAY_URL": server.url,
+        "ALIPAY_PUBLIC_KEY": ",".join(
+            map(alipay_sign.public_key_base64, (alipay_sign.new_key(), alipay_key()))
+        ),
+        "ALIPAY_PRIVATE_KEY": alipay_sign.private_key_pem(app_key()).decode(),
+    }.items():
+        monkeypatch.setenv(name, value)
+    forget_settings()
+    connect.cache_clear()
+    try:
+        gateway = connect()
+        assert connect() is gateway
+        server.answers(**PAID)
+        assert gateway.query(out_trade_no="O1") == Done(TRADE)
+    finally:
+        forget_settings()
+        connect.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("ALIPAY_PRIVATE_KEY", "no key", ValueError),
+        ("ALIPAY_PUBLIC_KEY", "no key", ValueError),
+        ("ALIPAY_PUBLIC_KEY", "", SettingMissing),
+    ],
+)
+def test_a_key_that_is_none_is_said_when_it_connects(monkeypatch, name, value, fault):
+    monkeypatch.setenv("ALIPAY_APP_ID", APP_ID)
+    monkeypatch.setenv("ALIPAY_GATEWAY_URL", "http://127.0.0.1:1/")
+    monkeypatch.setenv("ALIPAY_PUBLIC_KEY", alipay_sign.public_key_base64(alipay_key()))
+    monkeypatch.setenv("ALIPAY_PRIVATE_KEY", alipay_sign.private_key_pem(app_key()).decode())
+    monkeypatch.setenv(name, value)
+    forget_settings()
+    connect.cache_clear()
+    try:
+        with pytest.raises(fault):
+            connect()
+    finally:
+        forget_settings()

@@ -6,6 +6,7 @@ Method: the whole table of codes, signed, unsigned and signed by a stranger, the
 misbehaves in each way that a network can.
 """
 
+import contextlib
 import json
 import logging
 import socket
@@ -125,7 +126,7 @@ def test_no_code_counts_without_alipays_signature(server, counted, code, sub_cod
     outcome = closed(server)
     assert isinstance(outcome, Unknown)
     assert ("unsigned" if signed_by == "nobody" else "not signed by Alipay's key") in outcome.why
-    assert counted == []
+    assert counted == ["GatewayUnsigned"]
 
 
 def test_what_is_wrong_with_our_settings_is_logged_by_its_code(server, caplog, monkeypatch):
@@ -192,6 +193,15 @@ def test_a_body_that_is_no_answer_is_unknown(server, body):
 def test_the_signed_body_that_those_were_made_from_is_one(server):
     server.behaviour = sending(SIGNED)
     assert closed(server) == Done(None)
+
+
+def test_why_is_short_whatever_came(server):
+    error = {"code": "4" * 9000, "sub_code": "x" * 9000}
+    for name in ("error_response", "alipay_trade_close_response"):
+        server.behaviour = sending(json.dumps({name: error}).encode())
+        outcome = closed(server)
+        assert isinstance(outcome, Unknown)
+        assert len(outcome.why) < 250
 
 
 def test_why_names_the_gateways_own_code(server):
@@ -356,6 +366,32 @@ def test_a_handshake_that_nobody_answers_ends_in_time():
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
         assert isinstance(a_gateway(url).close("O1", timeout_seconds=0.3), Unknown)
         assert time.monotonic() - began < 1.5
+
+
+def test_a_host_of_many_addresses_is_given_no_more_time(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = full.getsockname()
+        # With its queue full, the kernel answers nobody any more.
+        with socket.create_connection(address), contextlib.ExitStack() as waiting:
+            for _ in range(4):
+                queued = waiting.enter_context(socket.socket())
+                queued.setblocking(False)
+                queued.connect_ex(address)
+            found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address)] * 5
+            monkeypatch.setattr(transport, "getaddrinfo", lambda *_, **__: found)
+            began = time.monotonic()
+            url = f"http://127.0.0.1:{address[1]}/"
+            assert isinstance(a_gateway(url).close("O1", timeout_seconds=0.4), Unknown)
+            assert 0.3 < time.monotonic() - began < 0.8
+
+
+def test_the_next_address_is_tried_where_one_refuses(server, monkeypatch):
+    port = int(server.url.split(":")[2].split("/")[0])
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", p)) for p in (1, port)]
+    monkeypatch.setattr(transport, "getaddrinfo", lambda *_, **__: found)
+    assert closed(server) == Done(None)
+    monkeypatch.setattr(transport, "getaddrinfo", lambda *_, **__: [])
+    assert isinstance(closed(server), Unknown)
 
 
 def test_threads_share_one_gateway(server):

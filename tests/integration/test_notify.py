@@ -9,14 +9,18 @@ from threading import Barrier
 
 import pytest
 
+from functions import alipay_notify
+from infra.local import alipay_sign
 from lockstep.db import connection
 from lockstep.payments import accept as accept_module
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
+from tests.support.database import forget_settings
 from tests.support.notices import (
     CONTENT_TYPE,
     FAILURE,
     SUCCESS,
+    NoticeSigner,
     an_attempt,
     answer,
     books,
@@ -45,6 +49,19 @@ def order_id(database, monkeypatch) -> int:
     ALIPAY.configure(monkeypatch)
     a_sku(database)
     return the_order(database)
+
+
+def test_either_of_two_keys_may_have_signed_while_alipays_is_changed(database, monkeypatch):
+    changed = NoticeSigner(app_id=ALIPAY.app_id, seller_id=ALIPAY.seller_id)
+    assert changed.notify(notify_id="N0") == FAILURE
+    keys = map(alipay_sign.public_key_base64, (changed.key, ALIPAY.key))
+    monkeypatch.setenv("ALIPAY_PUBLIC_KEY", ",".join(keys))
+    forget_settings()
+    alipay_notify._alipay_keys.cache_clear()
+    assert changed.notify(notify_id="N1") == SUCCESS
+    assert ALIPAY.notify(notify_id="N2") == SUCCESS
+    assert NoticeSigner().notify(notify_id="N3") == FAILURE
+    assert [notify_id for notify_id, _, _ in notice_rows(database)] == ["N1", "N2"]
 
 
 # --- the answer, and how the body arrives --------------------------------------------------------

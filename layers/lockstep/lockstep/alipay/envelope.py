@@ -149,4 +149,4 @@ def _error_code(members: Mapping[str, tuple[Any, str]]) -> str:
     """What the gateway says where it answers no call, for the log."""
     error, _ = members.get("error_response", ({}, ""))
     found = error.get("sub_code") or error.get("code") if isinstance(error, dict) else ""
-    return found if isinstance(found, str) else ""
+    return found[:80] if isinstance(found, str) else ""

@@ -176,6 +176,7 @@ class Gateway:
             )
             answer = read_answer(received.body, method)
             if not self.is_alipays(answer):
+                count("GatewayUnsigned")
                 return Unknown(f"{method}: {_unsigned(answer)}")
             if answer.code == replies.DONE:
                 replies.check_subject(answer, content)
@@ -231,4 +232,4 @@ def connect() -> Gateway:
 
 def _unsigned(answer: Answer) -> str:
     fault = "unsigned" if answer.signature is None else "not signed by Alipay's key"
-    return f"{fault}: {answer.code} {answer.sub_code}"
+    return f"{fault}: {answer.code:.40} {answer.sub_code:.80}"

@@ -12,9 +12,9 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
-from socket import socket
+from socket import SOCK_STREAM, create_connection, getaddrinfo, socket
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 type Seconds = float
 
@@ -40,7 +40,9 @@ def exchange(url: str, form: bytes | None, *, timeout_seconds: Seconds, bytes_ma
     deadline = time.monotonic() + timeout_seconds
     try:
         parts = urlsplit(url)
-        with closing(_connection(parts.scheme, parts.hostname, parts.port, deadline)) as connection:
+        with closing(_connection(parts)) as connection:
+            connection.response_class = partial(_Response, deadline=deadline)  # type: ignore[assignment]
+            _connect(connection, deadline)
             target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
             headers = {"Content-Type": _FORM} if form is not None else {}
             connection.request("GET" if form is None else "POST", target, form, headers)
@@ -61,26 +63,37 @@ def _body(response: http.client.HTTPResponse, bytes_max: int) -> bytes:
     return body
 
 
-def _connection(
-    scheme: str, host: str | None, port: int | None, deadline: float
-) -> http.client.HTTPConnection:
-    if not host:
+def _connection(url: SplitResult) -> http.client.HTTPConnection:
+    if not url.hostname:
         raise ValueError("the address names no host")
-    seconds = min(CONNECT_SECONDS_MAX, _left(deadline))
-    connection: http.client.HTTPConnection
-    match scheme:
+    match url.scheme:
         case "https":
-            connection = http.client.HTTPSConnection(
-                host, port, timeout=seconds, context=_trusting()
-            )
+            return http.client.HTTPSConnection(url.hostname, url.port, context=_trusting())
         case "http":
-            connection = http.client.HTTPConnection(host, port, timeout=seconds)
-        case _:
-            raise ValueError("the address is neither https nor http")
-    connection.response_class = partial(_Response, deadline=deadline)  # type: ignore[assignment]
-    connection.connect()
-    connection.sock.settimeout(_left(deadline))  # for all of what is sent
-    return connection
+            return http.client.HTTPConnection(url.hostname, url.port)
+    raise ValueError("the address is neither https nor http")
+
+
+def _connect(connection: http.client.HTTPConnection, deadline: float) -> None:
+    """Each step gets what the one before has left; so does what is sent then, as a whole."""
+    connection.sock = _reached(connection.host, connection.port, deadline)
+    if isinstance(connection, http.client.HTTPSConnection):
+        connection.sock.settimeout(_left(deadline))
+        connection.sock = _trusting().wrap_socket(connection.sock, server_hostname=connection.host)
+    connection.sock.settimeout(_left(deadline))
+
+
+def _reached(host: str, port: int, deadline: float) -> socket:
+    """The first of the host's addresses that answers, each tried with no more than is left."""
+    fault = OSError("the name leads nowhere")
+    for *_, address in getaddrinfo(host, port, type=SOCK_STREAM):
+        try:
+            return create_connection(
+                (str(address[0]), address[1]), min(CONNECT_SECONDS_MAX, _left(deadline))
+            )
+        except OSError as refused:
+            fault = refused
+    raise fault
 
 
 @cache
