@@ -24,7 +24,7 @@ def test_round_trips_stay_within_their_budget(shop, deployed):
         shop.notify(shop.notice(order["order_no"], "1.00"))
         shop.wait_for_hold(order["order_no"], "CONFIRMED")
     assert watch.costs["a one-line order, placed"] == 11
-    assert watch.costs["a first payment notice"] == 9
+    assert watch.costs["a first payment notice"] == 10
     assert watch.costs["a confirmed hold"] == 5
 
 
