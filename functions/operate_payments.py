@@ -11,6 +11,7 @@ from lockstep.api.app import answer, new_app
 from lockstep.api.requests import write_cursor
 from lockstep.observability import count, observed
 from lockstep.payments.ask_refund import ask_refund
+from lockstep.payments.attach import attach
 from lockstep.payments.give_back import give_back
 from lockstep.payments.waiting import waiting
 
@@ -39,6 +40,15 @@ def refund_payment(trade_no: str) -> Response[str]:
     outcome = give_back(*operator_requests.read_give_back(event, unquote(trade_no)))
     count("GiveBack", type(outcome).__name__)
     return operator_answers.to_give_back(outcome)
+
+
+@app.post("/ops/payments/<trade_no>/attach")
+def attach_payment(trade_no: str) -> Response[str]:
+    event = app.current_event.raw_event
+    number, operator, body = operator_requests.read_attach(event, unquote(trade_no))
+    outcome = attach(number, body.order_no, f"operator:{operator}", body.reason)
+    count("Attach", type(outcome).__name__)
+    return operator_answers.to_attach(number, outcome)
 
 
 @observed

@@ -13,7 +13,8 @@ from lockstep.api.problems import PROBLEMS
 from lockstep.api.requests import ORDER_NO
 from lockstep.inventory.model import ReservationState
 from lockstep.orders.model import CloseReason, OrderStatus, RequestState
-from lockstep.payments.model import PaymentState, RefundState
+from lockstep.payments.model import PaymentState
+from lockstep.payments.refund_model import RefundState
 from lockstep.payments.waiting import WAITING
 
 
@@ -186,6 +187,14 @@ class MoneyGivenBack(BaseModel):
 
     payment: PaymentOfRefund
     refund: Refund
+
+
+class PaymentAttached(BaseModel):
+    """``repeated``: it was this order's before."""
+
+    trade_no: str
+    state: Annotated[str, one_of(PaymentState, PaymentState.RECEIVED)]
+    repeated: bool
 
 
 class FailedRefund(BaseModel):

@@ -10,7 +10,13 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from infra import openapi_models as answers
-from lockstep.api.operator_requests import SCOPE, TRADE_NO, GiveBackBody, RefundOrderBody
+from lockstep.api.operator_requests import (
+    SCOPE,
+    TRADE_NO,
+    AttachBody,
+    GiveBackBody,
+    RefundOrderBody,
+)
 from lockstep.api.requests import KEY, ORDER_NO, SKU_ID_MAX, PlaceOrderBody, StartPaymentBody
 from lockstep.orders.model import OrderStatus
 from lockstep.payments.waiting import WAITING
@@ -29,6 +35,12 @@ def _parameter(name: str, place: str, schema: Json, description: str) -> Json:
     }
 
 
+_TRADE_NO: Final = _parameter(
+    "trade_no",
+    "path",
+    {"type": "string", "pattern": f"^{TRADE_NO.pattern}$"},
+    "Alipay's number of the trade.",
+)
 _KEY_SCHEMA: Final = {"type": "string", "pattern": f"^{KEY.pattern}$"}
 _KEY: Final = _parameter("Idempotency-Key", "header", _KEY_SCHEMA, "Chosen by the caller.")
 _ORDER_NO: Final = _parameter(
@@ -231,15 +243,27 @@ OPERATIONS: Final = (
             "PAYMENT_NOT_WAITING",
             "TRY_AGAIN",
         ),
-        (
-            _parameter(
-                "trade_no",
-                "path",
-                {"type": "string", "pattern": f"^{TRADE_NO.pattern}$"},
-                "Alipay's number of the trade.",
-            ),
-        ),
+        (_TRADE_NO,),
         GiveBackBody,
+        scope=SCOPE,
+    ),
+    Operation(
+        "post",
+        "/ops/payments/{trade_no}/attach",
+        "attachPayment",
+        "Give money that fits no order to the order that it is for; may be repeated.",
+        {200: ("The payment's state from now on.", answers.PaymentAttached)},
+        (
+            "OPERATOR_SCOPE_MISSING",
+            "BODY_UNREADABLE",
+            "BODY_INVALID",
+            "ORDER_NOT_FOUND",
+            "PAYMENT_NOT_FOUND",
+            "PAYMENT_NOT_WAITING",
+            "TRY_AGAIN",
+        ),
+        (_TRADE_NO,),
+        AttachBody,
         scope=SCOPE,
     ),
 )

@@ -160,7 +160,7 @@ def test_every_http_function_can_be_held_back(template):
     permitted = of_type(template, "Lambda::Permission").values()
     http = {target(each["FunctionName"]) for each in permitted}
     assert capped == dict.fromkeys(http, cap)
-    assert len(http) == 5
+    assert len(http) == 6
 
 
 def test_a_schedule_is_retried_within_its_minute_and_then_dead_lettered(template):

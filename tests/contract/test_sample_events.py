@@ -14,7 +14,12 @@ from lockstep.alipay.form import body_bytes
 from lockstep.alipay.keys import load_public_key
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.alipay.notice import verify_and_parse
-from lockstep.api.operator_requests import read_give_back, read_operator, read_refund_order
+from lockstep.api.operator_requests import (
+    read_attach,
+    read_give_back,
+    read_operator,
+    read_refund_order,
+)
 from lockstep.api.requests import read_member_id, read_orders_query, read_place_order
 from lockstep.messaging.contracts import ConfirmStock, RefundPayment, ReleaseStock, ReserveStock
 from tests.support import template
@@ -79,6 +84,9 @@ def test_a_refund_that_an_operator_asks_for_is_read():
     trade_no = "2026102422001400000000000042"
     given = read_give_back(sample("operate_payments-give_back"), trade_no)
     assert given == (trade_no, "alice", "nobody claims it")
+    number, operator, body = read_attach(sample("operate_payments-attach"), trade_no)
+    assert (number, operator) == (trade_no, "alice")
+    assert (body.order_no, body.reason) == ("202610240136005000421234", "the buyer wrote to us")
 
 
 NOT_OF_MEMBERS = {"alipay_notify", "operate_payments"}

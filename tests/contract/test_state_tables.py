@@ -31,12 +31,11 @@ from lockstep.payments import store as payments
 from lockstep.payments.model import (
     ATTEMPT_TRANSITIONS,
     PAYMENT_TRANSITIONS,
-    REFUND_TRANSITIONS,
     AttemptState,
     NoticeState,
     PaymentState,
-    RefundState,
 )
+from lockstep.payments.refund_model import REFUND_TRANSITIONS, RefundState
 
 DDL = "\n".join(path.read_text(encoding="utf-8") for path in sorted(MIGRATIONS.glob("*.sql")))
 

@@ -39,7 +39,7 @@ EVENTS = [
 
 
 # Who may ask Alipay for something, and so may read the app's own key.
-CALLERS = {"CancelOrder", "StartPayment", "SweepExpired"}
+CALLERS = {"CancelOrder", "RefundPayment", "StartPayment", "SweepExpired"}
 
 
 def default(parameter):

@@ -10,11 +10,11 @@ from urllib.parse import quote
 import pytest
 
 from lockstep.alipay.answers import Done
-from lockstep.orders.close import cancel
 from lockstep.payments import accept as accept_module
 from lockstep.upkeep.sweep import sweep
 from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.notices import (
     FAILURE,

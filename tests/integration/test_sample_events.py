@@ -34,6 +34,7 @@ STATUSES = {
     "operate_payments-refund_order": 404,
     "operate_payments-list": 200,
     "operate_payments-give_back": 404,
+    "operate_payments-attach": 404,
 }
 
 

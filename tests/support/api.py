@@ -24,6 +24,7 @@ _HANDLERS = {
     "post /ops/orders/{order_no}/refunds": operate_payments.handler,
     "get /ops/payments": operate_payments.handler,
     "post /ops/payments/{trade_no}/refund": operate_payments.handler,
+    "post /ops/payments/{trade_no}/attach": operate_payments.handler,
 }
 
 

@@ -162,6 +162,12 @@ def refund_order(
     )
 
 
+def attach(trade_no: str, order_no: str, reason: str = "it is hers") -> Event:
+    body = json.dumps({"order_no": order_no, "reason": reason})
+    path = f"/ops/payments/{trade_no}/attach"
+    return request("POST", path, claims=as_operator(), body=body)
+
+
 def give_back(trade_no: str, reason: str = "nobody claims it") -> Event:
     body = json.dumps({"reason": reason})
     path = f"/ops/payments/{trade_no}/refund"

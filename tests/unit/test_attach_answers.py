@@ -5,7 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from lockstep.api.attach import AttachBody, to_attach
+from lockstep.api.operator_answers import to_attach
+from lockstep.api.operator_requests import AttachBody
 from lockstep.orders.model import OrderNotFound
 from lockstep.payments.model import Attached, PaymentNotFound, PaymentNotWaiting, PaymentState
 
@@ -39,6 +40,7 @@ def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
         {"order_no": "O1"},
         {"order_no": "", "reason": "x"},
         {"order_no": "O1", "reason": ""},
+        {"order_no": "O1", "reason": " "},
         {"order_no": "O1", "reason": "x" * 201},
         {"order_no": 1, "reason": "x"},
         {"order_no": "O1", "reason": "x", "amount": "9.90"},

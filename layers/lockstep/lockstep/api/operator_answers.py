@@ -8,18 +8,19 @@ from lockstep.api.app import answer
 from lockstep.api.problems import problem
 from lockstep.api.views import View, show_order, show_time
 from lockstep.money import show_yuan
+from lockstep.orders.model import OrderNotFound
 from lockstep.orders.query import reload
 from lockstep.payments.ask_refund import (
     Asked,
     AskOutcome,
-    NoSuchOrder,
     NotRefundable,
     RefundKeyReused,
     RefundTooLarge,
     RestockRefused,
 )
-from lockstep.payments.give_back import GiveBackOutcome, GivenBack, NoSuchPayment, NotWaiting
-from lockstep.payments.model import Refund, WaitingMoney
+from lockstep.payments.give_back import GiveBackOutcome, GivenBack
+from lockstep.payments.model import Attached, AttachOutcome, PaymentNotFound, PaymentNotWaiting
+from lockstep.payments.refund_model import Refund, WaitingMoney
 
 
 def to_refund(outcome: AskOutcome) -> Response[str]:
@@ -49,7 +50,7 @@ def to_refund(outcome: AskOutcome) -> Response[str]:
                     for line in lines
                 ],
             )
-        case NoSuchOrder():
+        case OrderNotFound():
             return problem("ORDER_NOT_FOUND")
         case _:
             assert_never(outcome)
@@ -67,10 +68,26 @@ def to_give_back(outcome: GiveBackOutcome) -> Response[str]:
             }
             refund_view = show_refund(refund, payment.trade_no)
             return answer(200, {"payment": payment_view, "refund": refund_view})
-        case NotWaiting(state):
+        case PaymentNotWaiting(state):
             return problem("PAYMENT_NOT_WAITING", payment_state=state)
-        case NoSuchPayment():
+        case PaymentNotFound():
             return problem("PAYMENT_NOT_FOUND")
+        case _:
+            assert_never(outcome)
+
+
+def to_attach(trade_no: str, outcome: AttachOutcome) -> Response[str]:
+    """The answer to POST /ops/payments/{trade_no}/attach."""
+    match outcome:
+        case Attached(state, repeated):
+            document = {"trade_no": trade_no, "state": state, "repeated": repeated}
+            return answer(200, document)
+        case PaymentNotFound():
+            return problem("PAYMENT_NOT_FOUND")
+        case PaymentNotWaiting(state):
+            return problem("PAYMENT_NOT_WAITING", payment_state=state)
+        case OrderNotFound():
+            return problem("ORDER_NOT_FOUND")
         case _:
             assert_never(outcome)
 

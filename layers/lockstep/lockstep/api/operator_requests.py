@@ -42,6 +42,15 @@ class GiveBackBody(BaseModel):
     reason: Reason
 
 
+class AttachBody(BaseModel):
+    """The body of POST /ops/payments/{trade_no}/attach."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    order_no: Annotated[str, Field(pattern=f"^{requests.ORDER_NO.pattern}$")]
+    reason: Reason
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingQuery:
     """The query of GET /ops/payments. ``before`` is a payment's internal id."""
@@ -81,6 +90,13 @@ def read_give_back(event: Event, trade_no: str) -> tuple[str, str, str]:
     operator = read_operator(event)
     body = requests.read_body(event, GiveBackBody)
     return check_trade_no(trade_no), operator, body.reason
+
+
+def read_attach(event: Event, trade_no: str) -> tuple[str, str, AttachBody]:
+    """(trade_no, operator, body) of POST /ops/payments/{trade_no}/attach. Raises Problem."""
+    operator = read_operator(event)
+    body = requests.read_body(event, AttachBody)
+    return check_trade_no(trade_no), operator, body
 
 
 def check_trade_no(text: str) -> str:

@@ -11,12 +11,12 @@ from lockstep.errors import InvariantBroken
 from lockstep.inventory.model import Unreturnable
 from lockstep.inventory.take_back import take_back
 from lockstep.orders import store as orders
-from lockstep.orders.model import LockedOrder, OrderStatus
+from lockstep.orders.model import LockedOrder, OrderNotFound, OrderStatus
 from lockstep.orders.refund import begin_refund
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import refundable
-from lockstep.payments.model import Refund, RefundablePayment
 from lockstep.payments.owe_refund import owe
+from lockstep.payments.refund_model import Refund, RefundablePayment
 
 _REFUNDABLE = frozenset({OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.FINISHED})
 
@@ -75,13 +75,8 @@ class RestockRefused:
     lines: tuple[Unreturnable, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoSuchOrder:
-    pass
-
-
 type AskOutcome = (
-    Asked | RefundKeyReused | RefundTooLarge | NotRefundable | RestockRefused | NoSuchOrder
+    Asked | RefundKeyReused | RefundTooLarge | NotRefundable | RestockRefused | OrderNotFound
 )
 
 
@@ -99,7 +94,7 @@ def ask_refund(asked: AskRefund) -> AskOutcome:
 def _ask(tx: Tx, asked: AskRefund) -> AskOutcome:
     order = orders.lock_order_by_no(tx, asked.order_no)
     if order is None:
-        return NoSuchOrder()
+        return OrderNotFound()
     payment = refundable_store.read_applied(tx, order.id)
     if payment is None:
         return NotRefundable(order.status)

@@ -13,15 +13,8 @@ from lockstep.observability import count
 from lockstep.orders import refund as orders
 from lockstep.orders.model import LockedOrder, OrderStatus
 from lockstep.payments import ledger_store, refund_store, refundable_store
-from lockstep.payments.model import (
-    ACTOR,
-    PROVIDER,
-    SYSTEM,
-    Payment,
-    PaymentState,
-    Refund,
-    RefundState,
-)
+from lockstep.payments.model import ACTOR, PROVIDER, Payment, PaymentState
+from lockstep.payments.refund_model import SYSTEM, Refund, RefundState
 
 
 def complete[P: Payment](tx: Tx, order: LockedOrder | None, payment: P, refund: Refund) -> P:

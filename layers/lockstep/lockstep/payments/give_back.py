@@ -8,14 +8,9 @@ from lockstep.db.errors import Contended
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import store as orders
 from lockstep.payments import refund_store, refundable_store
-from lockstep.payments.model import (
-    PROVIDER,
-    PaymentState,
-    Refund,
-    RefundablePayment,
-    RefundState,
-)
+from lockstep.payments.model import PROVIDER, PaymentNotFound, PaymentNotWaiting, PaymentState
 from lockstep.payments.owe_refund import owe, owe_the_rest, stage_try
+from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 
 _BY_A_PERSON = "operator:"
 
@@ -28,19 +23,7 @@ class GivenBack:
     refund: Refund
 
 
-@dataclass(frozen=True, slots=True)
-class NotWaiting:
-    """No person is waited for, and none was."""
-
-    state: PaymentState
-
-
-@dataclass(frozen=True, slots=True)
-class NoSuchPayment:
-    pass
-
-
-type GiveBackOutcome = GivenBack | NotWaiting | NoSuchPayment
+type GiveBackOutcome = GivenBack | PaymentNotWaiting | PaymentNotFound
 
 
 def give_back(trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
@@ -59,7 +42,7 @@ def give_back(trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
 def _give_back(tx: Tx, trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
     place = refundable_store.read_payment_place(tx, PROVIDER, trade_no)
     if place is None:
-        return NoSuchPayment()
+        return PaymentNotFound()
     payment_id, order_id = place
     if order_id is not None:
         orders.lock_order(tx, order_id)
@@ -92,12 +75,12 @@ def _ask_again(tx: Tx, payment: RefundablePayment, operator: str, reason: str) -
 def _as_it_is(tx: Tx, payment_id: int) -> GiveBackOutcome:
     payment = refundable_store.lock_refundable(tx, payment_id)
     if payment is None:
-        return NoSuchPayment()
+        return PaymentNotFound()
     asked = [
         refund
         for refund in refund_store.read_refunds(tx, payment_id)
         if refund.requested_by.startswith(_BY_A_PERSON)
     ]
     if payment.state is PaymentState.APPLIED or not asked:
-        return NotWaiting(payment.state)
+        return PaymentNotWaiting(payment.state)
     return GivenBack(payment, asked[-1])

@@ -16,14 +16,8 @@ from lockstep.observability import count
 from lockstep.orders.model import TradedOrder
 from lockstep.payments import refund_store, store
 from lockstep.payments.end_refund import complete, went_back
-from lockstep.payments.model import (
-    ACTOR,
-    Payment,
-    Refund,
-    RefundState,
-    Result,
-    Settled,
-)
+from lockstep.payments.model import ACTOR, Payment, Result, Settled
+from lockstep.payments.refund_model import Refund, RefundState
 
 _TOLD: Final = "told by the channel"
 

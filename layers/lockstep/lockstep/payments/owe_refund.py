@@ -10,7 +10,8 @@ from lockstep.messaging.contracts import RefundPayment
 from lockstep.observability import correlation_id
 from lockstep.orders import store as orders
 from lockstep.payments import refund_store, refundable_store
-from lockstep.payments.model import PROVIDER, SYSTEM, Payment, PaymentState, RefundState
+from lockstep.payments.model import PROVIDER, Payment, PaymentState
+from lockstep.payments.refund_model import SYSTEM, RefundState
 
 
 def owe(

@@ -20,7 +20,7 @@ from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import complete, give_up
-from lockstep.payments.model import Refund, RefundablePayment, RefundState
+from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 from lockstep.payments.refund_talk import (
     ASK_AFTER_SECONDS,
     BALANCE_SHORT,

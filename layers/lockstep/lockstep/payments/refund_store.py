@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from lockstep.db.transaction import Tx
-from lockstep.payments.model import Refund, RefundState
+from lockstep.payments.refund_model import Refund, RefundState
 
 READ_REFUNDS: Final = """
 SELECT id, out_request_no, amount, state, requested_by, reason, request_hash, tries, code,

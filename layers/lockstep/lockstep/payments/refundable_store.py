@@ -5,7 +5,8 @@ from typing import Final
 
 from lockstep.db.connection import Row
 from lockstep.db.transaction import Reader, Tx
-from lockstep.payments.model import PaymentState, RefundablePayment
+from lockstep.payments.model import PaymentState
+from lockstep.payments.refund_model import RefundablePayment
 
 # --- finding and locking -------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from lockstep.db.transaction import read
 from lockstep.payments import waiting_store
-from lockstep.payments.model import PaymentState, WaitingMoney
+from lockstep.payments.model import PaymentState
+from lockstep.payments.refund_model import WaitingMoney
 
 # APPLIED: of a paid order, when its last refund was given up.
 WAITING: Final = (PaymentState.UNMATCHED, PaymentState.REFUND_FAILED, PaymentState.APPLIED)

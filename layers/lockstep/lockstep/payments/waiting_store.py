@@ -3,7 +3,8 @@
 from typing import Final
 
 from lockstep.db.transaction import Reader
-from lockstep.payments.model import PaymentState, WaitingMoney
+from lockstep.payments.model import PaymentState
+from lockstep.payments.refund_model import WaitingMoney
 
 LIST_WAITING: Final = """
 SELECT p.id, p.provider, p.trade_no, p.out_trade_no, o.order_no, p.amount, p.refunded_amount,

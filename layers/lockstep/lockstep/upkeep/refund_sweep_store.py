@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lockstep.db.transaction import Reader
-from lockstep.payments.model import RefundState
+from lockstep.payments.refund_model import RefundState
 from lockstep.upkeep.store import PAGE_SIZE, Mark
 
 

@@ -21,8 +21,8 @@ from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders.close import expire
 from lockstep.orders.model import OrderStatus
-from lockstep.payments.model import RefundState
 from lockstep.payments.owe_refund import owe_forgotten
+from lockstep.payments.refund_model import RefundState
 from lockstep.upkeep import refund_sweep_store as refunds
 from lockstep.upkeep import store
 from lockstep.upkeep.ask_due import ask_due
