@@ -24,7 +24,7 @@ ROUND_TRIPS_MIN = {
     "pay_late": 7,
     "refund": 10,
     "ask_refund": 13,
-    "give_back": 9,
+    "give_back": 8,
     "refund_late": 16,
     "refund_asked": 16,
     "confirm": 6,

@@ -121,7 +121,7 @@ def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> boo
 
 
 def _owe(unasked: UnaskedRefund) -> bool:
-    return owe_forgotten(unasked.payment_id, unasked.order_id, PATIENCE_SECONDS)
+    return owe_forgotten(unasked.payment_id, PATIENCE_SECONDS)
 
 
 def _settle(hold: OpenHold) -> bool:
