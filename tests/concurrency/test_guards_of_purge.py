@@ -71,6 +71,16 @@ def what_was_said_about_an_order_that_waits(database: Database) -> Purged:
     return purge_after_a_year(database)
 
 
+def what_was_said_about_a_refund_that_is_due(database: Database) -> Purged:
+    a_sku(database)
+    order = an_order()
+    cancel(42, order.order_no)
+    accept(a_trade_notice(order))
+    database.execute("DELETE FROM outbox WHERE queue <> 'refund'")
+    sent(database)
+    return purge_after_a_year(database)
+
+
 def a_message_of_a_queue_without_a_rule(database: Database) -> Purged:
     stage_reserve("1-1")
     sent(database)
@@ -157,6 +167,12 @@ ORDER_IS_SERVED: Final = """
       FROM oms_order AS o FORCE INDEX (uk_order_no)
       WHERE o.order_no = SUBSTRING_INDEX(b.group_key, '-', 1)
         AND o.status = 'RESERVING')"""
+REFUND_HAS_ENDED: Final = """
+  AND NOT EXISTS (
+      SELECT 1
+      FROM oms_refund AS f FORCE INDEX (uk_refund_request)
+      WHERE f.payment_id = IF(b.queue = 'refund', CAST(b.group_key AS UNSIGNED), 0)
+        AND f.state IN ('DUE', 'CALLING', 'UNKNOWN'))"""
 NOTHING: Final = Purged()
 
 GUARDS: Final = (
@@ -191,12 +207,22 @@ GUARDS: Final = (
         ((Clause(store, "FIND_OUTBOX", ORDER_IS_SERVED), Purged(outbox=1)),),
     ),
     Guard(
+        "outbox: about no refund that may still be tried",
+        what_was_said_about_a_refund_that_is_due,
+        NOTHING,
+        ((Clause(store, "FIND_OUTBOX", REFUND_HAS_ENDED), Purged(outbox=1)),),
+    ),
+    Guard(
         "outbox: a queue with a rule",
         a_message_of_a_queue_without_a_rule,
         NOTHING,
         (
             (
-                Clause(store, "FIND_OUTBOX", "AND b.queue IN ('reserve', 'confirm', 'release')"),
+                Clause(
+                    store,
+                    "FIND_OUTBOX",
+                    "AND b.queue IN ('reserve', 'confirm', 'release', 'refund')",
+                ),
                 Purged(outbox=1),
             ),
         ),

@@ -23,6 +23,7 @@ from typing import Final
 import pytest
 
 from infra.local import invariants
+from lockstep.alipay import gateway
 from lockstep.alipay.model import TradeNotice
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox
@@ -33,6 +34,7 @@ from lockstep.payments.accept import accept
 from tests.support.builders import a_sku, a_trade_notice
 from tests.support.channel import cancel, sweep
 from tests.support.database import Database, forget_settings
+from tests.support.refund_channel import BadDay
 from tests.support.threads import crowd
 from tests.support.wire import Wire
 
@@ -94,6 +96,7 @@ class Storm:
 
     def __init__(self, seed: int) -> None:
         self.wire = Wire(seed)
+        self.channel = BadDay(seed)
         self.seen: Counter[str] = Counter()
         self._counting = threading.Lock()
 
@@ -161,6 +164,7 @@ def an_hour_passes(database: Database) -> None:
         "oms_order": ("created_at", "expires_at"),
         "ims_reservation": ("expires_at",),
         "outbox": ("created_at", "next_at"),
+        "oms_refund": ("next_try_at", "called_at"),
     }.items():
         for column in columns:
             database.execute(f"UPDATE {table} SET {column} = {column} - INTERVAL 1 HOUR")  # noqa: S608
@@ -175,6 +179,7 @@ def seed() -> int:
 def storm(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> Storm:
     storm = Storm(seed)
     monkeypatch.setattr(outbox, "_sqs", lambda: storm.wire)
+    monkeypatch.setattr(gateway, "connect", storm.channel.connect)
     for name, value in storm.wire.addresses().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("ORDER_TTL_SECONDS", str(TTL_SECONDS))
@@ -188,6 +193,7 @@ def test_after_a_storm_of_2000_orders_every_invariant_holds(database, storm, see
     with capsys.disabled():
         sys.stdout.write(f" STORM_SEED={seed} ")
     crowd(CONNECTIONS, plan(seed), storm.act)
+    storm.channel.is_kind = True
     come_to_rest(database, storm.wire)
     assert invariants.broken(database.rows) == {}
     assert database.count("oms_order", status="RESERVING") == 0
@@ -195,6 +201,11 @@ def test_after_a_storm_of_2000_orders_every_invariant_holds(database, storm, see
     assert database.count("ims_reservation", state="RESERVED") == 0
     assert database.count("outbox", sent_at=None) == 0
     assert storm.wire.seen["dead"] == 0
+    assert database.count("oms_refund", state="DONE") == database.count("oms_refund")
+    assert set(storm.channel.executed.values()) == {1}
+    assert database.value("SELECT SUM(amount) FROM oms_refund") == sum(
+        storm.channel.refunds.values()
+    )
     it_was_a_storm(database, storm)
 
 

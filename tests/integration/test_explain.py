@@ -150,10 +150,6 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     ),
     "payments.MATCH_PAYMENT": ((1, "APPLIED", None, 1), PAYMENT),
     "payments.READ_REFUND_PLACE": ((1,), {"r": "PRIMARY", "p": "PRIMARY"}),
-    "payments.READ_PAYMENT_PLACE": (
-        ("alipay", "T200"),
-        {"oms_order_payment": "uk_payment_trade"},
-    ),
     "payments.LOCK_REFUNDABLE": ((1,), PAYMENT),
     "payments.READ_APPLIED": ((200,), {"oms_order_payment": "uk_payment_applied"}),
     "payments.READ_REFUNDS": ((1,), {"oms_refund": "uk_refund_request"}),

@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.alipay.answers import Done, NotExecuted, Refused, Trade, TradeStatus, Unknown
 from lockstep.orders.model import NotCancellable
+from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
 from tests.support.builders import a_sku, assert_at_rest
@@ -162,6 +163,25 @@ def test_what_was_not_done_is_tried_again_with_the_same_number(database, channel
     assert channel.work_off(database) == [Tried.DONE]
     assert [call for call, _ in channel.calls] == ["refund", "refund"]
     assert refund_rows(database)[0][2:] == ("DONE", None)
+
+
+def test_a_second_refund_of_a_trade_waits_until_the_first_has_ended(database, channel):
+    a_sku(database)
+    the_order(database)
+    ALIPAY.accept()
+    for key in ("a", "b"):
+        assert isinstance(ask_refund(AskRefund("O1", key, "alice", "x", Decimal("1.00"))), Asked)
+    first, second = (row["id"] for row in database.rows("SELECT id FROM oms_refund ORDER BY id"))
+    channel.faults.append(LOSE_THE_ANSWER)
+    assert channel.try_refund(first) is Tried.UNKNOWN
+    time_passes(database)
+    assert channel.try_refund(second) is Tried.DEFERRED
+    assert database.value("SELECT next_try_at > NOW(3) FROM oms_refund WHERE id = %s", (second,))
+    time_passes(database)
+    assert channel.try_refund(first) is Tried.DONE
+    assert channel.try_refund(second) is Tried.DONE
+    assert channel.total() == Decimal("2.00")
+    assert_at_rest(database)
 
 
 def test_a_short_balance_is_tried_slowly_but_at_least_every_four_hours(database, channel, late):

@@ -362,7 +362,7 @@ def test_it_stops_when_time_is_short_and_concludes_what_it_began(database, monke
     some_orders(database, 6)
     age(database, TTL + 60)
     monkeypatch.setattr(ask_due, "PARALLEL_MAX", 2)
-    moments = iter([True] * 8 + [False] * 100)
+    moments = iter([True] * 14 + [False] * 100)
     swept = sweep(lambda: next(moments), unpaid())
     assert 0 < swept.asked < 6
     assert swept.asked == swept.orders_closed == database.count("oms_order", status="CLOSED")

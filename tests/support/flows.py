@@ -47,14 +47,12 @@ LINES = {1001: 2, 1002: 1}
 
 @dataclass(frozen=True)
 class Flow:
-    """``done`` says whether an outcome of ``run`` means that the work is done. ``commits``: how
-    many of its transactions change something."""
+    """``done`` says whether an outcome of ``run`` means that the work is done."""
 
     name: str
     prepare: Callable[[Database], None]
     run: Callable[[Database], object]
     done: Callable[[object], bool]
-    commits: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -319,7 +317,6 @@ FLOWS = (
         _reinstate,
         lambda o: isinstance(o, SentBack | NothingLate),
     ),
-    Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}, 2),
     Flow("attach", _unmatched, _attach, lambda outcome: isinstance(outcome, Attached)),
     Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
     Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
@@ -330,6 +327,7 @@ TALKS = (
     Flow("cancel_asked", _with_a_page, _cancel_what_is_unpaid, lambda o: isinstance(o, Closed)),
     Flow("expire_asked", _with_a_page_that_is_over, _ask_about_what_is_unpaid, "CLOSED".__eq__),
     Flow("poll_paid", _with_a_page, _ask_about_what_is_paid, "PAID".__eq__),
+    Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}),
 )
 TRIES = (
     Flow("refund_late", _paid_late, _try_refund, lambda o: o in {Tried.DONE, Tried.ENDED}),

@@ -4,13 +4,14 @@ What counts is `executed`: how often money really moved under a number. The rule
 amount, once; a repeat is answered without a change of funds; no more than was paid.
 """
 
+import random
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from lockstep.alipay.answers import (
     Done,
@@ -158,6 +159,33 @@ class RefundChannel:
                 tried.append(self.try_refund(row["id"]))
                 time_passes(database)
         return tried
+
+
+class BadDay(RefundChannel):
+    """Every trade that it is asked about was paid; it loses answers and requests from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.is_kind = False
+        self._random = random.Random(seed)
+        self._one_by_one = threading.Lock()
+
+    def refund(self, **asked: Any) -> Outcome[RefundReply]:
+        with self._one_by_one:
+            if asked["trade_no"] not in self.trades:
+                self.paid(asked["trade_no"], str(asked["amount"]))
+            fault = self._random.choices([None, *_BAD], weights=[70, 10, 10, 5, 5])[0]
+            if fault is not None and not self.is_kind:
+                self.faults.append(fault)
+            return super().refund(**asked)
+
+
+_BAD: Final = (
+    LOSE_THE_ANSWER,
+    LOSE_THE_REQUEST,
+    SAY_NOTHING,
+    Refused("ACQ.SELLER_BALANCE_NOT_ENOUGH"),
+)
 
 
 def time_passes(database: Database) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from functions import confirm_stock, release_stock, reserve_stock
+from functions import confirm_stock, refund_payment, release_stock, reserve_stock
 from lockstep.messaging.contracts import QUEUE_OF
 from tests.support.batches import a_record, batch, failed_ids
 from tests.support.lambda_context import Context
@@ -22,6 +22,7 @@ CONSUMERS: Final[Mapping[str, Callable[..., Any]]] = {
     "reserve": reserve_stock.handler,
     "confirm": confirm_stock.handler,
     "release": release_stock.handler,
+    "refund": refund_payment.handler,
 }
 
 

@@ -4,11 +4,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from lockstep import fingerprint
-from lockstep.db.errors import Contended
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.orders import store as orders
-from lockstep.payments import refund_store, refundable_store
-from lockstep.payments.model import PROVIDER, PaymentNotFound, PaymentNotWaiting, PaymentState
+from lockstep.payments import refund_store, refundable_store, store
+from lockstep.payments.model import (
+    PROVIDER,
+    Payment,
+    PaymentNotFound,
+    PaymentNotWaiting,
+    PaymentState,
+)
 from lockstep.payments.owe_refund import owe, owe_the_rest, stage_try
 from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 
@@ -32,7 +36,7 @@ def give_back(trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
     Guard: UNMATCHED, or REFUND_FAILED. Effect: UNMATCHED becomes REFUND_PENDING with a refund that
     is DUE; REFUND_FAILED becomes REFUNDING, and the refund that failed is DUE again, with its
     number and amount, if that still is all that is left, or else a new one for the rest. Lock
-    order: order, payment. Repeat: the same refund. Raises TryAgain.
+    order: payment. Repeat: the same refund. Raises TryAgain.
     """
     return in_transaction(
         partial(_give_back, trade_no=trade_no, operator=_BY_A_PERSON + operator, reason=reason)
@@ -40,15 +44,9 @@ def give_back(trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
 
 
 def _give_back(tx: Tx, trade_no: str, operator: str, reason: str) -> GiveBackOutcome:
-    place = refundable_store.read_payment_place(tx, PROVIDER, trade_no)
-    if place is None:
+    payment, _ = store.lock_payment(tx, PROVIDER, trade_no)
+    if payment is None:
         return PaymentNotFound()
-    payment_id, order_id = place
-    if order_id is not None:
-        orders.lock_order(tx, order_id)
-    payment = refundable_store.lock_refundable(tx, payment_id)
-    if payment is None or payment.order_id != order_id:
-        raise Contended("the payment found its order meanwhile")
     match payment.state:
         case PaymentState.UNMATCHED:
             refundable_store.give_unmatched_back(tx, payment.id)
@@ -58,10 +56,10 @@ def _give_back(tx: Tx, trade_no: str, operator: str, reason: str) -> GiveBackOut
             _ask_again(tx, payment, operator, reason)
         case _:
             pass
-    return _as_it_is(tx, payment_id)
+    return _as_it_is(tx, payment.id)
 
 
-def _ask_again(tx: Tx, payment: RefundablePayment, operator: str, reason: str) -> None:
+def _ask_again(tx: Tx, payment: Payment, operator: str, reason: str) -> None:
     rest = payment.amount - payment.refunded_amount
     for refund in reversed(refund_store.read_refunds(tx, payment.id)):
         if refund.state is RefundState.FAILED and refund.amount == rest:

@@ -8,7 +8,6 @@ from lockstep.db.transaction import Tx, in_transaction
 from lockstep.messaging import outbox
 from lockstep.messaging.contracts import RefundPayment
 from lockstep.observability import correlation_id
-from lockstep.orders import store as orders
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.model import PROVIDER, Payment, PaymentState
 from lockstep.payments.refund_model import SYSTEM, RefundState
@@ -59,16 +58,14 @@ def stage_try(tx: Tx, refund_id: int, payment_id: int) -> None:
     outbox.stage_refund(tx, command, payment_id)
 
 
-def owe_forgotten(payment_id: int, order_id: int | None, within_seconds: int) -> bool:
+def owe_forgotten(payment_id: int, within_seconds: int) -> bool:
     """Ask for the refund of a payment that waits for one which nobody asked for.
 
-    Guard: REFUND_PENDING, and none of its refunds is anything but DONE. Lock order: order, payment.
+    Guard: REFUND_PENDING, and none of its refunds is anything but DONE. Lock order: payment.
     Repeat: False. Raises TryAgain.
     """
 
     def work(tx: Tx) -> bool:
-        if order_id is not None:
-            orders.lock_order(tx, order_id)
         payment = refundable_store.lock_refundable(tx, payment_id)
         if payment is None or payment.state is not PaymentState.REFUND_PENDING:
             return False

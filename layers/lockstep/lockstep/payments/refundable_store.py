@@ -20,24 +20,7 @@ WHERE r.id = %s
 
 def read_refund_place(reader: Reader, refund_id: int) -> tuple[int, int | None] | None:
     """(payment_id, order_id): what must be locked before the refund may be looked at."""
-    return _place(reader.one(READ_REFUND_PLACE, (refund_id,)))
-
-
-READ_PAYMENT_PLACE: Final = """
-SELECT id, order_id
-FROM oms_order_payment
-WHERE provider = %s
-  AND trade_no = %s
-"""
-
-
-def read_payment_place(
-    reader: Reader, provider: str, trade_no: str
-) -> tuple[int, int | None] | None:
-    return _place(reader.one(READ_PAYMENT_PLACE, (provider, trade_no)))
-
-
-def _place(row: Row | None) -> tuple[int, int | None] | None:
+    row = reader.one(READ_REFUND_PLACE, (refund_id,))
     return None if row is None else (row["id"], row["order_id"])
 
 

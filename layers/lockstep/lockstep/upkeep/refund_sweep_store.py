@@ -24,7 +24,6 @@ class UnaskedRefund:
     """Money that is to go back and that nobody asked the channel to give back."""
 
     payment_id: int
-    order_id: int | None
     mark: Mark
 
     @property
@@ -52,7 +51,7 @@ def read_due_refunds(reader: Reader, after: Mark, state: RefundState) -> list[Du
 
 
 READ_UNASKED_REFUNDS: Final = """
-SELECT p.id, p.order_id, p.created_at AS at
+SELECT p.id, p.created_at AS at
 FROM oms_order_payment AS p
 WHERE p.state = 'REFUND_PENDING'
   AND p.created_at >= %(at)s
@@ -70,7 +69,7 @@ LIMIT %(limit)s
 def read_unasked_refunds(reader: Reader, after: Mark) -> list[UnaskedRefund]:
     """Payments that wait for a refund which has no row, oldest first."""
     rows = reader.all(READ_UNASKED_REFUNDS, {"at": after.at, "id": after.id, "limit": PAGE_SIZE})
-    return [UnaskedRefund(row["id"], row["order_id"], Mark(row["at"], row["id"])) for row in rows]
+    return [UnaskedRefund(row["id"], Mark(row["at"], row["id"])) for row in rows]
 
 
 # Each try sets next_try_at anew, so that what was staged since then was lost, or is on its way.

@@ -145,7 +145,7 @@ def _fail(failed: list[str], name: str, fault: Exception) -> None:
 
 
 def _owe(unasked: UnaskedRefund) -> bool:
-    return owe_forgotten(unasked.payment_id, unasked.order_id, PATIENCE_SECONDS)
+    return owe_forgotten(unasked.payment_id, PATIENCE_SECONDS)
 
 
 def _settle(hold: OpenHold) -> bool:
