@@ -20,15 +20,8 @@ from lockstep.payments.model import Result
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, place_command
 from tests.support.channel import ScriptedChannel, cancel, start, sweep, waiting
 from tests.support.database import Database
+from tests.support.engine import held
 from tests.support.threads import PATIENCE_SECONDS
-
-OPEN_TRANSACTIONS = """
-SELECT COUNT(*)
-FROM information_schema.innodb_trx AS x
-JOIN performance_schema.threads AS t ON t.processlist_id = x.trx_mysql_thread_id
-WHERE t.processlist_db = %s
-"""
-LOCKS = "SELECT COUNT(*) FROM performance_schema.data_locks WHERE object_schema = %s"
 
 
 class SlowChannel(ScriptedChannel):
@@ -99,8 +92,7 @@ def test_no_transaction_is_open_and_no_row_locked_while_the_channel_is_asked(dat
     if work is expire:
         time_is_over(database)
     with in_the_middle_of(work, order) as future:
-        assert database.value(OPEN_TRANSACTIONS, (database.name,)) == 0
-        assert database.value(LOCKS, (database.name,)) == 0
+        assert held(database) == (0, 0)
         assert not future.done()
     future.result(PATIENCE_SECONDS)
 
@@ -108,8 +100,8 @@ def test_no_transaction_is_open_and_no_row_locked_while_the_channel_is_asked(dat
 def test_the_engine_would_show_a_transaction_and_its_locks(database, order):
     with database.another_session() as somebody, somebody.cursor() as cursor:
         cursor.execute("SELECT * FROM oms_order WHERE id = %s FOR UPDATE", (order.id,))
-        assert database.value(OPEN_TRANSACTIONS, (database.name,)) == 1
-        assert database.value(LOCKS, (database.name,)) > 0
+        open_transactions, locks = held(database)
+        assert (open_transactions, locks > 0) == (1, True)
 
 
 @pytest.mark.parametrize("work", [give_up, expire])

@@ -18,6 +18,7 @@ from lockstep.payments.refund import Tried
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
 from tests.support.database import Database
+from tests.support.engine import held
 from tests.support.refund_channel import (
     LOSE_THE_ANSWER,
     RefundChannel,
@@ -28,13 +29,6 @@ from tests.support.refund_channel import (
 from tests.support.threads import PATIENCE_SECONDS, at_once, crowd
 
 ALL = Decimal("9.90")
-OPEN_TRANSACTIONS = """
-SELECT COUNT(*)
-FROM information_schema.innodb_trx AS t
-JOIN performance_schema.threads AS h ON h.processlist_id = t.trx_mysql_thread_id
-WHERE h.processlist_db = %s
-"""
-LOCKS = "SELECT COUNT(*) FROM performance_schema.data_locks WHERE object_schema = %s"
 
 
 @pytest.fixture
@@ -86,8 +80,7 @@ def test_nothing_is_open_and_nothing_locked_while_the_channel_is_asked(database,
         worker = threading.Thread(target=lambda r=result: r.append(channel.try_refund(late)))
         worker.start()
         assert called.wait(PATIENCE_SECONDS)
-        assert database.value(OPEN_TRANSACTIONS, (database.name,)) == 0
-        assert database.value(LOCKS, (database.name,)) == 0
+        assert held(database) == (0, 0)
         go_on.set()
         worker.join(PATIENCE_SECONDS)
         assert channel.calls[-1][0] == calls

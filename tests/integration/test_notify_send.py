@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lockstep.db import connection
 from lockstep.errors import InvariantBroken
 from lockstep.messaging import outbox
 from lockstep.payments import store
 from tests.support.builders import a_sku, assert_at_rest
+from tests.support.engine import held
 from tests.support.notices import FAILURE, SUCCESS, order_row, the_order
 from tests.support.reading import SIGNER as ALIPAY
 
@@ -46,16 +46,12 @@ def test_a_command_is_sent_once_its_order_is_seen_to_be_paid(database, order_id,
     monkeypatch.setenv("CONFIRM_QUEUE_URL", QUEUE_URL)
 
     def look() -> tuple[object, object, object]:
-        open_transactions = database.value(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = %s",
-            (connection.current().thread_id,),
-        )
-        return order_row(database)[0], database.count("outbox", sent_at=None), open_transactions
+        return order_row(database)[0], database.count("outbox", sent_at=None), held(database)
 
     queue = Queue(look)
     monkeypatch.setattr(outbox, "_sqs", lambda: queue)
     assert ALIPAY.notify() == SUCCESS
-    assert queue.seen == [("PAID", 1, 0)]
+    assert queue.seen == [("PAID", 1, (0, 0))]
     row = database.one("SELECT * FROM outbox")
     [message] = queue.sent
     body = json.loads(message.pop("MessageBody"))

@@ -9,7 +9,6 @@ from decimal import Decimal
 import pytest
 
 from lockstep.alipay.answers import Done, NotExecuted, RefundFound, Unknown
-from lockstep.db import connection
 from lockstep.payments.model import Result
 from lockstep.payments.revisit import Ask, ask, claim_notice, conclude
 from lockstep.upkeep.sweep import Swept, sweep
@@ -17,6 +16,7 @@ from tests.support.asked_channel import NOT_EXIST, AskedChannel, a_trade, nobody
 from tests.support.builders import a_sku, deliver_outbox
 from tests.support.channel import cancel
 from tests.support.database import Database
+from tests.support.engine import held
 from tests.support.late import an_expired_order, reinstating
 from tests.support.notices import (
     an_attempt,
@@ -398,21 +398,8 @@ def test_an_answer_that_comes_after_the_payments_own_notice_changes_nothing(data
 def test_no_transaction_is_open_and_nothing_locked_while_the_channel_is_asked(database, order_id):
     ALIPAY.accept(**refunded("3.00"))
     seen: list[tuple[int, int]] = []
-
-    def engine() -> None:
-        ours = connection.current().thread_id
-        open_now = database.value(
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = %s",
-            (ours,),
-        )
-        locked = database.value(
-            "SELECT COUNT(*) FROM performance_schema.data_locks WHERE object_schema = %s",
-            (database.name,),
-        )
-        seen.append((open_now, locked))
-
     channel = AskedChannel(SUCCESS)
-    channel.while_asked = engine
+    channel.while_asked = lambda: seen.append(held(database))
     look(database, channel)
     assert seen == [(0, 0)]
 
