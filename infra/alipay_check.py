@@ -22,7 +22,6 @@ from infra.alipay_given import Finding, Given, read_file
 from infra.local import alipay
 from infra.local.alipay_gateway import process as alipay_process
 from infra.local.paths import LOCAL
-from infra.local.processes import find
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -52,10 +51,10 @@ def findings(given: Given) -> Iterator[Finding]:
 
 
 def local_stack() -> Given:
-    if find(LOCAL, "ministack") is None:
+    channel = alipay_process.find(LOCAL)
+    if channel is None:
         raise ValueError("start the local stack (make up), or name a file: file=alipay.env")
     app = alipay.ensure(LOCAL)
-    channel = alipay_process.ensure(LOCAL)
     values = {
         "AlipayAppId": app.app_id,
         "AlipaySellerIds": app.seller_id,

@@ -4,7 +4,6 @@ Method: a gateway that is right about everything, settings that are, and one thi
 """
 
 import json
-import os
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -13,6 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from infra import alipay_check, alipay_findings
 from infra.local import alipay_sign
+from infra.local.alipay_gateway import process
+from infra.local.alipay_gateway.addresses import Addresses
 from tests.support import alipay_console as console
 from tests.support.gateway_server import (
     APP_ID,
@@ -315,7 +316,8 @@ def test_without_a_file_the_local_stack_is_checked(monkeypatch, tmp_path, capsys
     monkeypatch.setattr(alipay_check, "LOCAL", tmp_path)
     with pytest.raises(SystemExit, match="make up"):
         alipay_check.main([])
-    monkeypatch.setattr(alipay_check, "find", lambda *_: os.getpid())
+    here = Addresses(base_url="http://127.0.0.1:1")
+    monkeypatch.setattr(process, "find", lambda _: here)
     with pytest.raises(SystemExit):
         alipay_check.main([])
     told = capsys.readouterr().out

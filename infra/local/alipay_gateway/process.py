@@ -34,10 +34,20 @@ TIME_FACTOR = "1/60"
 
 def ensure(home: Path) -> Addresses:
     """Its addresses, after starting it if need be."""
+    found = find(home)
+    if found is not None:
+        return found
+    with step("Starting the local Alipay"):
+        return _at(_start(home))
+
+
+def find(home: Path) -> Addresses | None:
+    """Its addresses, if it runs."""
     running = processes.find(home, NAME)
-    if running is None:
-        with step("Starting the local Alipay"):
-            running = _start(home)
+    return None if running is None else _at(running)
+
+
+def _at(running: processes.Running) -> Addresses:
     return Addresses(base_url=f"http://{HOST}:{running.port}")
 
 
