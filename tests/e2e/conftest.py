@@ -24,5 +24,5 @@ def sqs(deployed):
 
 @pytest.fixture(scope="session")
 def shop(deployed):
-    with Shop(TEST_HOME, deployed) as shop:
+    with Shop(deployed, home=TEST_HOME) as shop:
         yield shop

@@ -64,7 +64,7 @@ def test_no_queue_function_or_schedule_is_shared(deployed, twin):
 
 
 def test_each_takes_orders_of_its_own(shop, twin):
-    with Shop(TEST_HOME, twin) as other:
+    with Shop(twin, home=TEST_HOME) as other:
         for one, elsewhere in ((shop, other), (other, shop)):
             sku_id = one.new_sku("Twin paper", "1.00", 3)
             order = stories.ordered(one, 42, sku_id)

@@ -16,7 +16,8 @@ import pytest
 
 from infra.local import cloud, mysql, stories
 from infra.local.paths import TEST_HOME
-from infra.local.shop import PATIENCE_SECONDS, Shop, wait_until
+from infra.local.shop import Shop
+from infra.local.waiting import PATIENCE_SECONDS, wait_until
 
 # A schedule fires within the minute after the one that it is due in.
 BY_ITSELF_SECONDS = 130
