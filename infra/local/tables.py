@@ -58,13 +58,13 @@ AGE_ATTEMPTS = """
 """
 AGE_REFUNDS = """
     UPDATE oms_refund
-    SET called_at = called_at - INTERVAL 60 SECOND,
-        next_try_at = next_try_at - INTERVAL 60 SECOND
+    SET called_at = called_at - INTERVAL 61 SECOND,
+        next_try_at = next_try_at - INTERVAL 61 SECOND
     WHERE payment_id = %s
 """
 AGE_MESSAGES = """
     UPDATE outbox
-    SET created_at = created_at - INTERVAL 60 SECOND
+    SET created_at = created_at - INTERVAL 61 SECOND
     WHERE queue = %s
       AND group_key = %s
 """

@@ -21,11 +21,10 @@ def test_a_story_that_ends_otherwise_is_noticed(shop, monkeypatch):
 
 def test_round_trips_stay_within_their_budget(shop, deployed):
     with round_trips.watched(TEST_HOME, deployed["mysql"]["database"]) as watch:
-        order = stories.ordered(shop, 42, shop.new_sku("Counted paper", "1.00", 5))
-        shop.notify(shop.notice(order["order_no"], "1.00"))
-        shop.wait_for_hold(order["order_no"], "CONFIRMED")
+        stories.sold(shop, 42, shop.new_sku("Counted paper", "1.00", 5))
     assert watch.costs["a one-line order, placed"] == 11
-    assert watch.costs["a first payment notice"] == 10
+    # One of them ends the payment page.
+    assert watch.costs["a first payment notice"] == 11
     assert watch.costs["a confirmed hold"] == 5
 
 
