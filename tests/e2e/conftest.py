@@ -1,10 +1,13 @@
 """The tests' own stack: the real template, deployed beside the one that `make up` may have up."""
 
+import os
+
 import pytest
 
-from infra.local import cloud, stack
+from infra.local import browser, cloud, stack
 from infra.local.paths import TEST_HOME
 from infra.local.shop import Shop
+from tests.support import chromium
 
 # As short as the template lets them be.
 SHORT = {"FunctionTimeout": "10", "VisibilityTimeout": "60", "ReceiveCountMax": "3"}
@@ -24,5 +27,16 @@ def sqs(deployed):
 
 @pytest.fixture(scope="session")
 def shop(deployed):
-    with Shop(TEST_HOME, deployed) as shop:
+    with Shop(deployed, home=TEST_HOME) as shop:
         yield shop
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    found = browser.ensure()
+    if isinstance(found, str):
+        if os.environ.get("CI"):
+            pytest.fail(f"no browser here: {found}")
+        pytest.skip(f"no browser here: {found}")
+    with chromium.started(found, tmp_path_factory.mktemp("profile")) as driver:
+        yield driver

@@ -1,17 +1,15 @@
 """The cashier's page in a real browser, without a window: what a person sees, clicks and types."""
 
-import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService, Keys
+from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from infra.local import browser as browsers
 from infra.local.alipay_gateway.shapes import Request
 from tests.support.local_alipay import local_alipay
 
@@ -24,36 +22,6 @@ DESKTOP, PHONE = (1280, 900), (390, 844)
 def alipay():
     with local_alipay() as alipay:
         yield alipay
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    found = browsers.ensure()
-    if isinstance(found, str):
-        if os.environ.get("CI"):
-            pytest.fail(f"no browser here: {found}")
-        pytest.skip(f"no browser here: {found}")
-    options = ChromeOptions()
-    options.binary_location = found.program
-    for argument in (
-        "--headless=new",
-        # Chromium's own needs rights that a container or root does not have.
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-        "--lang=en",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(argument)
-    service = ChromeService(found.driver, env={**os.environ, **found.environment})
-    driver = Chrome(options, service)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])

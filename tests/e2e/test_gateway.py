@@ -54,6 +54,7 @@ def test_a_changed_token_is_not(deployed):
         ("GET", "/orders/20260101"),
         ("GET", "/orders/requests/key"),
         ("POST", "/orders/20260101/cancel"),
+        ("POST", "/orders/20260101/payments"),
         ("GET", "/stock/1001"),
     ],
 )
@@ -65,6 +66,7 @@ OPERATORS = [
     ("GET", "/ops/payments"),
     ("POST", "/ops/orders/20260101/refunds"),
     ("POST", "/ops/payments/T1/refund"),
+    ("POST", "/ops/payments/T1/attach"),
 ]
 
 

@@ -4,7 +4,7 @@ import json
 import secrets
 
 from infra.local import stories
-from infra.local.shop import wait_until
+from infra.local.waiting import wait_until
 
 
 def send(sqs, queue_url, group, body):

@@ -31,6 +31,7 @@ def parameters(deployed):
         "VisibilityTimeout": "60",
         "ReceiveCountMax": "2",
         "QueueRetention": "300",
+        "LatePaymentPolicy": "REINSTATE",
     }
 
 
@@ -64,7 +65,7 @@ def test_no_queue_function_or_schedule_is_shared(deployed, twin):
 
 
 def test_each_takes_orders_of_its_own(shop, twin):
-    with Shop(TEST_HOME, twin) as other:
+    with Shop(twin, home=TEST_HOME) as other:
         for one, elsewhere in ((shop, other), (other, shop)):
             sku_id = one.new_sku("Twin paper", "1.00", 3)
             order = stories.ordered(one, 42, sku_id)
@@ -72,6 +73,25 @@ def test_each_takes_orders_of_its_own(shop, twin):
             one.wait_for_hold(order["order_no"], "CONFIRMED")
             found = "SELECT 1 FROM oms_order WHERE order_no = %s"
             assert elsewhere.rows(found, (order["order_no"],)) == []
+
+
+def test_a_stack_that_reinstates_sells_to_who_paid_in_time(twin):
+    """The order expires before the notice comes, and its stock is still there."""
+    with Shop(twin, home=TEST_HOME) as shop:
+        sku_id = shop.new_sku("Late paper", "1.00", 3)
+        order = stories.ordered(shop, 42, sku_id)
+        notice = shop.notice(order["order_no"], "1.00")
+        shop.rows(
+            "UPDATE oms_order SET expires_at = NOW(3) WHERE order_no = %s", (order["order_no"],)
+        )
+        shop.invoke("sweep_expired")
+        assert shop.status(order["order_no"]) == "CLOSED"
+        shop.wait_for_hold(order["order_no"], "RELEASED")
+        assert shop.notify(notice) == "success"
+        shop.wait_for_status(order["order_no"], "PAID")
+        shop.wait_for_hold(order["order_no"], "CONFIRMED")
+        assert shop.payment_states(order["order_no"]) == ["APPLIED"]
+        assert shop.stock(sku_id) == (2, 0)
 
 
 def test_queues_are_as_the_parameters_say(deployed, twin):

@@ -16,7 +16,8 @@ import pytest
 
 from infra.local import cloud, mysql, stories
 from infra.local.paths import TEST_HOME
-from infra.local.shop import PATIENCE_SECONDS, Shop, wait_until
+from infra.local.shop import Shop
+from infra.local.waiting import PATIENCE_SECONDS, wait_until
 
 # A schedule fires within the minute after the one that it is due in.
 BY_ITSELF_SECONDS = 130
@@ -99,6 +100,19 @@ def test_a_command_that_is_gone_for_good_is_said_again(shop, sqs, lambdas, deplo
     assert shop.invoke("sweep_expired")["failed"] == []
     shop.wait_for_hold(order["order_no"], ends)
     assert shop.stock(sku_id) == ((4, 0) if queue == "confirm" else (5, 0))
+
+
+def test_a_refund_whose_command_is_gone_for_good_is_made_once(shop, sqs, lambdas, deployed):
+    order = stories.sold(shop, 42, shop.new_sku("Lost refund", "6.00", 5))
+    [payment] = shop.payments(order["order_no"])
+    with nobody_reads(lambdas, deployed, "refund_payment"):
+        assert shop.refund(order["order_no"], "returned").status == 201
+        assert delete_message(sqs, deployed["queues"]["refund"], str(payment["id"]))
+    assert shop.refund_states(order["order_no"]) == ["DUE"]
+    shop.let_a_minute_pass(order["order_no"])
+    assert shop.invoke("sweep_expired")["failed"] == []
+    shop.wait_for_status(order["order_no"], "REFUNDED")
+    assert shop.refunds_made(order["order_no"]) == ["6.00"]
 
 
 @pytest.mark.long
