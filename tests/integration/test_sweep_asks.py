@@ -2,6 +2,7 @@
 about what a crash left half-way."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -14,7 +15,7 @@ from lockstep.orders.model import Order
 from lockstep.payments import ask as asking
 from lockstep.payments.accept import accept
 from lockstep.payments.conversation import ClosedByUs, Paid, Question, Unpaid
-from lockstep.payments.model import Result
+from lockstep.payments.model import Result, Started
 from lockstep.upkeep import ask_due, store
 from tests.support.builders import (
     a_sku,
@@ -249,6 +250,35 @@ def test_a_page_that_may_still_be_scanned_stays_known_after_its_order_was_paid(d
     sweep(unlimited, channel)
     assert database.count("oms_payment_attempt", state="CLOSED") == 1
     assert database.value("SELECT status FROM oms_order") == "PAID"
+
+
+def test_a_page_whose_number_was_paid_before_it_was_opened_is_used_up(database):
+    """By a link of the shop's own, and with a wrong sum: the page can never be paid."""
+    a_sku(database)
+    order = an_order()
+    trade_no = f"trade-{order.order_no}"
+    accept(a_trade_notice(order, trade_no=trade_no, total_amount=Decimal("0.01")))
+    start(order.order_no)
+    age(database, 60)
+    sweep(unlimited, ScriptedChannel(query=lambda no: paid(no, "0.01")))
+    assert state(database) == ("PENDING_PAYMENT", None, "PAID", False)
+    again = start(order.order_no)
+    assert isinstance(again, Started)
+    assert again.attempt.out_trade_no == f"{order.order_no}_2"
+
+
+@pytest.mark.parametrize("answer", [paid, closed])
+def test_a_page_of_a_trade_that_contradicts_our_books_does_not_keep_its_order_open(
+    database, order, answer
+):
+    """The trade is known with another sum; the page is over all the same."""
+    other = an_order(member_id=7)
+    accept(a_trade_notice(other, trade_no=f"trade-{order.order_no}"))
+    age(database, TTL + 60)
+    sweep(unlimited, ScriptedChannel(query=answer, close=NOT_WAITING))
+    row = database.one("SELECT state, next_ask_at FROM oms_payment_attempt")
+    assert (row["state"] in {"PAID", "CLOSED"}, row["next_ask_at"]) == (True, None)
+    assert database.value("SELECT status FROM oms_order WHERE id = %s", (order.id,)) == "CLOSED"
 
 
 def test_a_second_payment_that_nobody_told_goes_back(database, order):
