@@ -75,7 +75,6 @@ def minute_passes(database: Database) -> None:
     [
         (waiting, Done(None)),
         (NOT_EXIST, Done(None)),  # scanned in between
-        (NOT_EXIST, NOT_EXIST),  # nobody ever scanned it
         (closed, LOST),  # the channel was first: nobody has to close it
     ],
 )
@@ -89,6 +88,66 @@ def test_what_the_channel_says_is_unpaid_is_closed_at_once_in_the_members_name(
     assert trail(database) == [("CLOSED", "member:42", "CANCELLED")]
     assert_at_rest(database)
     assert database.stock(1001) == (10, 0)
+
+
+def time_is_over(database: Database) -> None:
+    """The page's, and a minute more; what is owed then is due."""
+    for column in ("expires_at", "next_ask_at"):
+        sql = f"UPDATE oms_payment_attempt SET {column} = {column} - INTERVAL 1861 SECOND"  # noqa: S608
+        database.execute(sql)
+
+
+@pytest.fixture
+def given_up(database, order):
+    """Cancelled while nobody had scanned its page: the link can be paid until its time is over."""
+    channel = ScriptedChannel(query=NOT_EXIST, close=NOT_EXIST)
+    assert cancel(42, order.order_no, channel) == Closed(order.id, repeated=False)
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", True)
+    assert sweep(lambda: True, channel).asked == 0
+    return order
+
+
+def test_money_by_the_link_of_a_cancelled_order_that_no_notice_told_is_found_and_goes_back(
+    database, given_up
+):
+    time_is_over(database)
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 1
+    payment = database.one("SELECT order_id, state, reason, amount FROM oms_order_payment")
+    assert tuple(payment.values()) == (
+        given_up.id,
+        "REFUND_PENDING",
+        "LATE_PAYMENT",
+        Decimal("9.90"),
+    )
+    assert database.count("oms_refund", state="DUE") == 1
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", False)
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 0
+    assert_at_rest(database)
+
+
+@pytest.mark.parametrize(
+    ("query", "close"),
+    [(NOT_EXIST, NOT_EXIST), (waiting, Done(None)), (closed, LOST)],
+)
+def test_a_link_that_nobody_paid_to_the_end_is_asked_about_once_more_and_no_more(
+    database, given_up, query, close
+):
+    time_is_over(database)
+    channel = ScriptedChannel(query=query, close=close)
+    assert sweep(lambda: True, channel).asked == 1
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", False)
+    assert sweep(lambda: True, channel).asked == 0
+
+
+def test_the_last_question_is_asked_until_it_is_answered(database, given_up):
+    time_is_over(database)
+    for _ in range(2):
+        assert sweep(lambda: True).asked == 1
+        assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", True)
+        assert sweep(lambda: True).asked == 0
+        database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3)")
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 1
+    assert database.count("oms_order_payment", state="REFUND_PENDING") == 1
 
 
 def test_closing_and_the_wish_are_committed_before_the_channel_is_asked(database, order):

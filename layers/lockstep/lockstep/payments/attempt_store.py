@@ -113,7 +113,7 @@ UPDATE oms_payment_attempt
 SET asks = asks + 1,
     next_ask_at = TIMESTAMPADD(SECOND, %s, NOW(3))
 WHERE id = %s
-  AND state IN ('OPEN', 'CLOSING')
+  AND state IN ('OPEN', 'CLOSING', 'CLOSED')
   AND next_ask_at <= NOW(3)
 """
 
@@ -137,6 +137,24 @@ def close_attempt(tx: Tx, attempt_id: int) -> bool:
     return tx.execute(CLOSE_ATTEMPT, (attempt_id,)) == 1
 
 
+# CLOSED though nothing was closed at the channel: its link can be paid until its time is over. What
+# is paid by it goes back; then it is asked once more whether anything was, lest no notice tells.
+ASK_AT_THE_END: Final = """
+UPDATE oms_payment_attempt
+SET next_ask_at = IF(
+    expires_at <= TIMESTAMPADD(SECOND, -%(seconds)s, NOW(3)),
+    NULL,
+    TIMESTAMPADD(SECOND, %(seconds)s, expires_at))
+WHERE id = %(id)s
+  AND state = 'CLOSED'
+"""
+
+
+def ask_at_the_end(tx: Tx, attempt_id: int) -> bool:
+    arguments = {"id": attempt_id, "seconds": OVER_AFTER_SECONDS}
+    return tx.execute(ASK_AT_THE_END, arguments) == 1
+
+
 # A page that may be paid is asked about once more as soon as its time is over.
 POSTPONE_POLL: Final = """
 UPDATE oms_payment_attempt
@@ -157,7 +175,8 @@ POSTPONE_CLOSE: Final = """
 UPDATE oms_payment_attempt
 SET next_ask_at = TIMESTAMPADD(SECOND, %s, NOW(3))
 WHERE id = %s
-  AND state = 'CLOSING'
+  AND state IN ('CLOSING', 'CLOSED')
+  AND next_ask_at IS NOT NULL
 """
 
 
