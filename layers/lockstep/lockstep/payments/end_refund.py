@@ -80,6 +80,7 @@ def give_up(
 
 
 def refundable(payment: Payment, refunds: Sequence[Refund]) -> Decimal:
-    """What of a payment is neither back nor asked for."""
+    """What of a payment is neither back nor asked for. Never less than nothing, though the
+    merchant's console may have given back what was asked for here."""
     asked = sum((refund.amount for refund in refunds if refund.is_open), Decimal())
-    return payment.amount - payment.refunded_amount - asked
+    return max(payment.amount - payment.refunded_amount - asked, Decimal())
