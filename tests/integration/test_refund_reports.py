@@ -77,9 +77,7 @@ def test_what_went_back_without_a_row_is_not_left_to_refund(database, channel, o
     assert order_row(database) == ("REFUNDED", None, ALL, ALL)
 
 
-def test_nothing_is_left_where_more_is_asked_for_than_the_console_left(
-    database, channel, order_id
-):
+def test_nothing_is_left_where_more_is_asked_for_than_the_console_left(database, channel, order_id):
     ask("5.00")
     told(channel.console_refund("R1", "8.00"), "R1")
     outcome = ask_refund(AskRefund("O1", "k2", "alice", "broken"))
