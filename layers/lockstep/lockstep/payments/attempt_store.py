@@ -1,4 +1,4 @@
-"""The SQL of what is asked about attempts. The caller holds the lock of the attempt's order."""
+"""The SQL of oms_payment_attempt. The caller holds the lock of the attempt's order."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,6 +79,8 @@ def read_attempt(reader: Reader, attempt_id: int) -> AskedAttempt | None:
 def _attempt(row: Row) -> Attempt:
     return Attempt(**{**row, "state": AttemptState(row["state"])})
 
+
+# --- what is asked --------------------------------------------------------------------------------
 
 # OPEN -> CLOSING: committed before the channel is asked to close it, so that nobody starts another
 # and the channel's own word of the close is known as asked for.
@@ -195,3 +197,48 @@ WHERE id = %s
 def forget_attempt(tx: Tx, attempt_id: int) -> bool:
     """Nothing is owed any more for an attempt that is over. False: it is not, or nothing was."""
     return tx.execute(FORGET_ATTEMPT, (attempt_id,)) == 1
+
+
+# --- what a notice says ---------------------------------------------------------------------------
+
+# OPEN | CLOSING -> PAID, on any successful payment: a wrong amount uses the link up as well.
+MARK_ATTEMPT_PAID: Final = """
+UPDATE oms_payment_attempt
+SET state = 'PAID',
+    next_ask_at = NULL
+WHERE out_trade_no = %s
+  AND state IN ('OPEN', 'CLOSING')
+"""
+
+
+def mark_attempt_paid(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(MARK_ATTEMPT_PAID, (out_trade_no,)) == 1
+
+
+# OPEN -> CLOSED. A CLOSING one was asked for by us, and whoever asked finishes it.
+CLOSE_OPEN_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED',
+    next_ask_at = NULL
+WHERE out_trade_no = %s
+  AND state = 'OPEN'
+"""
+
+
+def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
+
+
+# CLOSING -> CLOSED. Whoever asked still owes what follows for the order: if not at once, the sweep
+# does it soon, however late the next question would have been.
+CLOSE_ASKED_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED',
+    next_ask_at = LEAST(next_ask_at, TIMESTAMPADD(SECOND, 30, NOW(3)))
+WHERE out_trade_no = %s
+  AND state = 'CLOSING'
+"""
+
+
+def close_asked_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_ASKED_ATTEMPT, (out_trade_no,)) == 1
