@@ -30,10 +30,14 @@ from tests.support.channel import (
     paid,
     start,
     sweep,
+    unpaid,
     waiting,
 )
 from tests.support.database import Database
 from tests.support.http_events import cancel_order
+from tests.support.pages import age, state, trail
+
+TTL = 1800
 
 
 @pytest.fixture
@@ -43,24 +47,6 @@ def order(database):
     order = an_order()
     start(order.order_no)
     return order
-
-
-def unpaid() -> ScriptedChannel:
-    return ScriptedChannel(query=waiting, close=Done(None))
-
-
-def state(database: Database) -> tuple[str, str | None, str, bool]:
-    """The order's status and why it closed; its attempt's state, and whether anything is owed."""
-    row = database.one(
-        "SELECT o.status, o.close_reason, a.state, a.next_ask_at IS NOT NULL AS owed "
-        "FROM oms_order AS o JOIN oms_payment_attempt AS a ON a.order_id = o.id"
-    )
-    return row["status"], row["close_reason"], row["state"], bool(row["owed"])
-
-
-def trail(database: Database) -> list[tuple[str, str, str]]:
-    rows = database.rows("SELECT to_status, actor, reason FROM oms_order_event ORDER BY id")
-    return [tuple(row.values()) for row in rows[1:]]
 
 
 def minute_passes(database: Database) -> None:
@@ -90,13 +76,6 @@ def test_what_the_channel_says_is_unpaid_is_closed_at_once_in_the_members_name(
     assert database.stock(1001) == (10, 0)
 
 
-def time_is_over(database: Database) -> None:
-    """The page's, and a minute more; what is owed then is due."""
-    for column in ("expires_at", "next_ask_at"):
-        sql = f"UPDATE oms_payment_attempt SET {column} = {column} - INTERVAL 1861 SECOND"  # noqa: S608
-        database.execute(sql)
-
-
 @pytest.fixture
 def given_up(database, order):
     """Cancelled while nobody had scanned its page: the link can be paid until its time is over."""
@@ -110,7 +89,7 @@ def given_up(database, order):
 def test_money_by_the_link_of_a_cancelled_order_that_no_notice_told_is_found_and_goes_back(
     database, given_up
 ):
-    time_is_over(database)
+    age(database, TTL + 60)
     assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 1
     payment = database.one("SELECT order_id, state, reason, amount FROM oms_order_payment")
     assert tuple(payment.values()) == (
@@ -132,7 +111,7 @@ def test_money_by_the_link_of_a_cancelled_order_that_no_notice_told_is_found_and
 def test_a_link_that_nobody_paid_to_the_end_is_asked_about_once_more_and_no_more(
     database, given_up, query, close
 ):
-    time_is_over(database)
+    age(database, TTL + 60)
     channel = ScriptedChannel(query=query, close=close)
     assert sweep(lambda: True, channel).asked == 1
     assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", False)
@@ -140,7 +119,7 @@ def test_a_link_that_nobody_paid_to_the_end_is_asked_about_once_more_and_no_more
 
 
 def test_the_last_question_is_asked_until_it_is_answered(database, given_up):
-    time_is_over(database)
+    age(database, TTL + 60)
     for _ in range(2):
         assert sweep(lambda: True).asked == 1
         assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", True)

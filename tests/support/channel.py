@@ -148,6 +148,11 @@ def waiting(out_trade_no: str) -> Done[Trade]:
     return Done(a_trade(out_trade_no))
 
 
+def unpaid() -> ScriptedChannel:
+    """Every trade waits for its buyer, and can be closed."""
+    return ScriptedChannel(query=waiting, close=Done(None))
+
+
 def paid(out_trade_no: str, amount: str = "9.90") -> Done[Trade]:
     return Done(a_trade(out_trade_no, TradeStatus.TRADE_SUCCESS, amount=amount))
 
