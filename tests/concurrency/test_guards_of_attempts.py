@@ -101,10 +101,11 @@ def poll_that_ends_while_a_cancel_asks(database: Database) -> tuple[str, bool]:
     return row["state"], bool(row["soon"])
 
 
-def ask_now_about_what_is_over(database: Database) -> tuple[bool, bool]:
+def put_off_what_is_over(database: Database, statement: str, **more: int) -> tuple[bool, bool]:
     """Whether it took, and whether something is owed after it."""
     _, attempt_id = an_attempt_in(database, "CLOSED")
-    took = in_transaction(partial(attempt_store.ask_now, attempt_id=attempt_id))
+    changed: Callable[..., bool] = getattr(attempt_store, statement)
+    took = in_transaction(partial(changed, attempt_id=attempt_id, **more))
     return took, database.value("SELECT next_ask_at FROM oms_payment_attempt") is not None
 
 
@@ -161,15 +162,20 @@ GUARDS: Final = (
     ),
     Guard(
         "ASK_NOW: not over",
-        ask_now_about_what_is_over,
+        partial(put_off_what_is_over, statement="ask_now"),
         (False, False),
         ((of("ASK_NOW", LIVE), (True, True)),),
     ),
     Guard(
-        "LEASE_ATTEMPT: not over",
-        partial(change, statement="lease_attempt", state="CLOSED"),
-        (False, "CLOSED", 0, True),
-        ((of("LEASE_ATTEMPT", LIVE), (True, "CLOSED", 1, False)),),
+        "LEASE_ATTEMPT: not PAID",
+        partial(change, statement="lease_attempt", state="PAID"),
+        (False, "PAID", 0, True),
+        (
+            (
+                of("LEASE_ATTEMPT", "AND state IN ('OPEN', 'CLOSING', 'CLOSED')"),
+                (True, "PAID", 1, False),
+            ),
+        ),
     ),
     Guard(
         "LEASE_ATTEMPT: its turn has come",
@@ -202,10 +208,27 @@ GUARDS: Final = (
         ((of("POSTPONE_POLL", "AND state = 'OPEN'"), ("CLOSING", False)),),
     ),
     Guard(
-        "POSTPONE_CLOSE: CLOSING",
+        "POSTPONE_CLOSE: CLOSING or CLOSED",
         partial(change, statement="postpone_close", state="PAID", seconds=60),
         (False, "PAID", 0, True),
-        ((of("POSTPONE_CLOSE", "AND state = 'CLOSING'"), (True, "PAID", 0, False)),),
+        (
+            (
+                of("POSTPONE_CLOSE", "AND state IN ('CLOSING', 'CLOSED')"),
+                (True, "PAID", 0, False),
+            ),
+        ),
+    ),
+    Guard(
+        "POSTPONE_CLOSE: something is owed",
+        partial(put_off_what_is_over, statement="postpone_close", seconds=60),
+        (False, False),
+        ((of("POSTPONE_CLOSE", "AND next_ask_at IS NOT NULL"), (True, True)),),
+    ),
+    Guard(
+        "ASK_AT_THE_END: CLOSED",
+        partial(change, statement="ask_at_the_end", state="PAID"),
+        (False, "PAID", 0, True),
+        ((of("ASK_AT_THE_END", "AND state = 'CLOSED'"), (True, "PAID", 0, False)),),
     ),
     Guard(
         "FORGET_ATTEMPT: over",

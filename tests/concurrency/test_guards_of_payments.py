@@ -12,7 +12,7 @@ import pytest
 from lockstep.alipay.model import NoticeKind
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders.model import Order
-from lockstep.payments import read_store, store
+from lockstep.payments import attempt_store, read_store, store
 from lockstep.payments.accept import accept
 from lockstep.payments.model import PaymentState, RefundReason, Result
 from tests.concurrency.guards import Guard, assert_missed
@@ -149,7 +149,7 @@ GUARDS: Final = (
         (Result.APPLIED, "CLOSED", "PAID"),
         (
             (
-                Clause(store, "MARK_ATTEMPT_PAID", "AND state IN ('OPEN', 'CLOSING')"),
+                Clause(attempt_store, "MARK_ATTEMPT_PAID", "AND state IN ('OPEN', 'CLOSING')"),
                 (Result.APPLIED, "PAID", "PAID"),
             ),
         ),
@@ -160,7 +160,7 @@ GUARDS: Final = (
         (Result.NOTED, "PAID", "PENDING_PAYMENT"),
         (
             (
-                Clause(store, "CLOSE_OPEN_ATTEMPT", "AND state = 'OPEN'"),
+                Clause(attempt_store, "CLOSE_OPEN_ATTEMPT", "AND state = 'OPEN'"),
                 (Result.ORDER_CLOSED, "CLOSED", "CLOSED"),
             ),
         ),
@@ -171,7 +171,7 @@ GUARDS: Final = (
         (Result.ORDER_CLOSED, "CLOSED", "CLOSED"),
         (
             (
-                Clause(store, "CLOSE_ASKED_ATTEMPT", "AND state = 'CLOSING'"),
+                Clause(attempt_store, "CLOSE_ASKED_ATTEMPT", "AND state = 'CLOSING'"),
                 (Result.NOTED, "CLOSED", "PENDING_PAYMENT"),
             ),
         ),

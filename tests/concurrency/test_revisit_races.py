@@ -19,8 +19,8 @@ from lockstep.payments.attach import attach
 from lockstep.payments.model import Attached, PaymentNotWaiting, PaymentState, Result
 from lockstep.payments.revisit import claim_notice
 from lockstep.upkeep.sweep import Swept, sweep
-from tests.support.asked_channel import nobody
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest
+from tests.support.channel import nobody
 from tests.support.database import Database
 from tests.support.threads import Meanwhile, at_once, in_rounds
 

@@ -15,6 +15,7 @@ from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store
 from lockstep.orders.model import ORDER_TRANSITIONS, CloseReason, OrderStatus
+from lockstep.payments import attempt_store
 from lockstep.payments import refundable_store as refundable
 from lockstep.payments import store as payments
 from lockstep.payments.model import PaymentState
@@ -112,9 +113,9 @@ def test_only_an_order_all_of_whose_money_went_back_is_refunded(
 @pytest.mark.parametrize(
     ("statement", "allowed"),
     [
-        (payments.mark_attempt_paid, {"OPEN", "CLOSING"}),
-        (payments.close_open_attempt, {"OPEN"}),
-        (payments.close_asked_attempt, {"CLOSING"}),
+        (attempt_store.mark_attempt_paid, {"OPEN", "CLOSING"}),
+        (attempt_store.close_open_attempt, {"OPEN"}),
+        (attempt_store.close_asked_attempt, {"CLOSING"}),
     ],
 )
 def test_an_attempt_ends_once(database, order_id, statement, allowed, state):

@@ -23,9 +23,8 @@ from lockstep.alipay.model import Notice
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from lockstep.upkeep.sweep import sweep
-from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
-from tests.support.channel import cancel
+from tests.support.channel import ScriptedChannel, cancel, the_trade
 from tests.support.database import Database
 from tests.support.notices import books, finished, refunded, refunded_in_full, the_order
 from tests.support.reading import SIGNER, read
@@ -138,10 +137,10 @@ def test_notices_that_come_before_their_order_end_in_the_same_rows(database):
 
 # What came, in its natural order, and what the channel says of the trade whenever it is asked.
 ASKED = [
-    ((PAYMENT, PART, MORE), a_trade()),
-    ((PAYMENT, PART, END), a_trade("TRADE_FINISHED")),
-    ((PAYMENT, PART, WHOLE), a_trade("TRADE_CLOSED")),
-    ((PAYMENT, END), a_trade("TRADE_FINISHED")),
+    ((PAYMENT, PART, MORE), the_trade()),
+    ((PAYMENT, PART, END), the_trade("TRADE_FINISHED")),
+    ((PAYMENT, PART, WHOLE), the_trade("TRADE_CLOSED")),
+    ((PAYMENT, END), the_trade("TRADE_FINISHED")),
 ]
 
 
@@ -151,7 +150,7 @@ def ask_about(database: Database, trade: Trade) -> None:
         "UPDATE oms_notice SET next_ask_at = NOW(3) - INTERVAL 1 SECOND "
         "WHERE next_ask_at IS NOT NULL"
     )
-    assert sweep(lambda: True, AskedChannel(Done(trade)).connect).failed == []
+    assert sweep(lambda: True, ScriptedChannel(query=Done(trade))).failed == []
 
 
 def but_for_who_told(found: dict[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from lockstep.payments.model import (
     Result,
 )
 from lockstep.upkeep.sweep import sweep
-from tests.support.asked_channel import nobody
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
-from tests.support.channel import cancel
+from tests.support.channel import cancel, nobody
 from tests.support.database import Database
 from tests.support.late import an_expired_order, reinstating
 from tests.support.notices import (

@@ -30,10 +30,14 @@ from tests.support.channel import (
     paid,
     start,
     sweep,
+    unpaid,
     waiting,
 )
 from tests.support.database import Database
 from tests.support.http_events import cancel_order
+from tests.support.pages import age, state, trail
+
+TTL = 1800
 
 
 @pytest.fixture
@@ -43,24 +47,6 @@ def order(database):
     order = an_order()
     start(order.order_no)
     return order
-
-
-def unpaid() -> ScriptedChannel:
-    return ScriptedChannel(query=waiting, close=Done(None))
-
-
-def state(database: Database) -> tuple[str, str | None, str, bool]:
-    """The order's status and why it closed; its attempt's state, and whether anything is owed."""
-    row = database.one(
-        "SELECT o.status, o.close_reason, a.state, a.next_ask_at IS NOT NULL AS owed "
-        "FROM oms_order AS o JOIN oms_payment_attempt AS a ON a.order_id = o.id"
-    )
-    return row["status"], row["close_reason"], row["state"], bool(row["owed"])
-
-
-def trail(database: Database) -> list[tuple[str, str, str]]:
-    rows = database.rows("SELECT to_status, actor, reason FROM oms_order_event ORDER BY id")
-    return [tuple(row.values()) for row in rows[1:]]
 
 
 def minute_passes(database: Database) -> None:
@@ -75,7 +61,6 @@ def minute_passes(database: Database) -> None:
     [
         (waiting, Done(None)),
         (NOT_EXIST, Done(None)),  # scanned in between
-        (NOT_EXIST, NOT_EXIST),  # nobody ever scanned it
         (closed, LOST),  # the channel was first: nobody has to close it
     ],
 )
@@ -89,6 +74,59 @@ def test_what_the_channel_says_is_unpaid_is_closed_at_once_in_the_members_name(
     assert trail(database) == [("CLOSED", "member:42", "CANCELLED")]
     assert_at_rest(database)
     assert database.stock(1001) == (10, 0)
+
+
+@pytest.fixture
+def given_up(database, order):
+    """Cancelled while nobody had scanned its page: the link can be paid until its time is over."""
+    channel = ScriptedChannel(query=NOT_EXIST, close=NOT_EXIST)
+    assert cancel(42, order.order_no, channel) == Closed(order.id, repeated=False)
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", True)
+    assert sweep(lambda: True, channel).asked == 0
+    return order
+
+
+def test_money_by_the_link_of_a_cancelled_order_that_no_notice_told_is_found_and_goes_back(
+    database, given_up
+):
+    age(database, TTL + 60)
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 1
+    payment = database.one("SELECT order_id, state, reason, amount FROM oms_order_payment")
+    assert tuple(payment.values()) == (
+        given_up.id,
+        "REFUND_PENDING",
+        "LATE_PAYMENT",
+        Decimal("9.90"),
+    )
+    assert database.count("oms_refund", state="DUE") == 1
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", False)
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 0
+    assert_at_rest(database)
+
+
+@pytest.mark.parametrize(
+    ("query", "close"),
+    [(NOT_EXIST, NOT_EXIST), (waiting, Done(None)), (closed, LOST)],
+)
+def test_a_link_that_nobody_paid_to_the_end_is_asked_about_once_more_and_no_more(
+    database, given_up, query, close
+):
+    age(database, TTL + 60)
+    channel = ScriptedChannel(query=query, close=close)
+    assert sweep(lambda: True, channel).asked == 1
+    assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", False)
+    assert sweep(lambda: True, channel).asked == 0
+
+
+def test_the_last_question_is_asked_until_it_is_answered(database, given_up):
+    age(database, TTL + 60)
+    for _ in range(2):
+        assert sweep(lambda: True).asked == 1
+        assert state(database) == ("CLOSED", "CANCELLED", "CLOSED", True)
+        assert sweep(lambda: True).asked == 0
+        database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3)")
+    assert sweep(lambda: True, ScriptedChannel(query=paid)).asked == 1
+    assert database.count("oms_order_payment", state="REFUND_PENDING") == 1
 
 
 def test_closing_and_the_wish_are_committed_before_the_channel_is_asked(database, order):

@@ -143,6 +143,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.CLOSE_ATTEMPT": ((1,), ATTEMPT_ROW),
     "payments.POSTPONE_POLL": ((60, 60, 1), ATTEMPT_ROW),
     "payments.POSTPONE_CLOSE": ((60, 1), ATTEMPT_ROW),
+    "payments.ASK_AT_THE_END": ({"seconds": 60, "id": 1}, ATTEMPT_ROW),
     "payments.FORGET_ATTEMPT": ((1,), ATTEMPT_ROW),
     "payments.LOCK_PAYMENT": (
         {"provider": "alipay", "trade_no": "T200"},

@@ -273,14 +273,16 @@ def test_a_trade_that_is_paid_after_all_is_refunded_after_all(database, channel,
     assert payment_state(database)[0] == "REFUNDED"
 
 
-def test_a_refund_found_with_another_amount_stays_a_question(database, channel, late):
+def test_a_refund_found_with_another_amount_waits_for_a_person(database, channel, late):
+    """As after a restore: the number was used before, for what was left then."""
     number = refund_rows(database)[0][0]
     channel.faults.append(LOSE_THE_REQUEST)
     channel.try_refund(late)
     channel.console_refund(number, "3.00")
     time_passes(database)
-    assert channel.try_refund(late) is Tried.UNKNOWN
-    assert refund_rows(database) == [(number, ALL, "UNKNOWN", "REFUND_AMOUNT_DIFFERS")]
+    assert channel.try_refund(late) is Tried.FAILED
+    assert refund_rows(database) == [(number, ALL, "FAILED", "REFUND_AMOUNT_DIFFERS")]
+    assert payment_state(database)[0] == "REFUND_FAILED"
     assert ledger(database) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from lockstep.db.transaction import in_transaction
 from lockstep.payments import refund_store
-from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
+from lockstep.payments.ask_refund import Asked, AskRefund, RefundTooLarge, ask_refund
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
 from tests.support.builders import a_sku, assert_at_rest
@@ -64,6 +64,27 @@ def ask(amount: str | None, key: str = "k1") -> str:
 def told(total: Decimal, number: str | None, name: str = "N2") -> Result:
     changes = refunded if total < ALL else refunded_in_full
     return ALIPAY.accept(**changes(str(total), out_biz_no=number, notify_id=name))
+
+
+def test_what_went_back_without_a_row_is_not_left_to_refund(database, channel, order_id):
+    """The version before this one books no rows, and runs on while a deployment is under way."""
+    for table in ("oms_order_payment", "oms_order"):
+        database.execute(f"UPDATE {table} SET refunded_amount = 3.00")  # noqa: S608
+    ask(None)
+    assert [row[1:3] for row in refund_rows(database)] == [(Decimal("6.90"), "DUE")]
+    channel.console_refund("R1", "3.00")
+    assert channel.work_off(database) == [Tried.DONE]
+    assert order_row(database) == ("REFUNDED", None, ALL, ALL)
+
+
+def test_nothing_is_left_where_more_is_asked_for_than_the_console_left(database, channel, order_id):
+    ask("5.00")
+    told(channel.console_refund("R1", "8.00"), "R1")
+    outcome = ask_refund(AskRefund("O1", "k2", "alice", "broken"))
+    assert outcome == RefundTooLarge(Decimal("0.00"))
+    assert channel.work_off(database) == [Tried.FAILED]
+    assert order_row(database) == ("PAID", None, ALL, Decimal("8.00"))
+    assert_at_rest(database)
 
 
 def test_a_notice_completes_the_refund_that_it_names(database, channel, order_id):

@@ -174,13 +174,13 @@ def test_a_fault_is_acknowledged_and_the_row_brings_it_back(database, channel, l
 
     monkeypatch.setattr(gateway, "connect", not_configured)
     assert deliver(database) == {"batchItemFailures": []}
-    assert refund_rows(database)[0][2] == "CALLING"
+    assert refund_rows(database)[0][2] == "DUE"
     minutes_pass(database, 2)
     assert run().restaged == 1
     time_passes(database)
     with connected(monkeypatch, channel):
         deliver(database)  # twice, since twice it was said
-    assert [call for call, _ in channel.calls] == ["query_refund", "refund"]
+    assert [call for call, _ in channel.calls] == ["refund"]
     assert sum(channel.executed.values()) == 1
     assert payment_state(database)[0] == "REFUNDED"
 

@@ -12,9 +12,8 @@ import pytest
 from lockstep.alipay.answers import Done
 from lockstep.payments import accept as accept_module
 from lockstep.upkeep.sweep import sweep
-from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
-from tests.support.channel import cancel
+from tests.support.channel import ScriptedChannel, cancel, the_trade
 from tests.support.database import Database
 from tests.support.notices import (
     FAILURE,
@@ -239,7 +238,7 @@ def test_e23_the_trail_is_the_same_whatever_way_the_payment_was_told(database, o
     a_sku(database)
     the_order(database)
     ALIPAY.notify(**finished())
-    sweep(lambda: True, AskedChannel(Done(a_trade("TRADE_FINISHED"))).connect)
+    sweep(lambda: True, ScriptedChannel(query=Done(the_trade("TRADE_FINISHED"))))
     assert events_of(database) == by_notice
 
 

@@ -12,9 +12,8 @@ from lockstep.alipay.answers import Done, NotExecuted, RefundFound, Unknown
 from lockstep.payments.model import Result
 from lockstep.payments.revisit import Ask, ask, claim_notice, conclude
 from lockstep.upkeep.sweep import Swept, sweep
-from tests.support.asked_channel import NOT_EXIST, AskedChannel, a_trade, nobody
 from tests.support.builders import a_sku, deliver_outbox
-from tests.support.channel import cancel
+from tests.support.channel import NOT_EXIST, ScriptedChannel, cancel, nobody, the_trade
 from tests.support.database import Database
 from tests.support.engine import held
 from tests.support.late import an_expired_order, reinstating
@@ -43,11 +42,11 @@ REFUNDED = [
     ("PAID", "REFUNDING", "alipay", "REFUNDED_IN_FULL"),
     ("REFUNDING", "REFUNDED", "alipay", "REFUNDED_IN_FULL"),
 ]
-SUCCESS = Done(a_trade())
-FINISHED = Done(a_trade("TRADE_FINISHED"))
-REFUNDED_WHOLE = Done(a_trade("TRADE_CLOSED"))
-NEVER_PAID = Done(a_trade("TRADE_CLOSED", paid_at=None))
-WAITS = Done(a_trade("WAIT_BUYER_PAY", paid_at=None))
+SUCCESS = Done(the_trade())
+FINISHED = Done(the_trade("TRADE_FINISHED"))
+REFUNDED_WHOLE = Done(the_trade("TRADE_CLOSED"))
+NEVER_PAID = Done(the_trade("TRADE_CLOSED", paid_at=None))
+WAITS = Done(the_trade("WAIT_BUYER_PAY", paid_at=None))
 
 
 @pytest.fixture
@@ -57,13 +56,13 @@ def order_id(database) -> int:
     return the_order(database)
 
 
-def look(database: Database, channel: AskedChannel | None = None) -> Swept:
+def look(database: Database, channel: ScriptedChannel | None = None) -> Swept:
     """One sweep, at a time when every waiting notice is due."""
     database.execute(
         "UPDATE oms_notice SET next_ask_at = NOW(3) - INTERVAL 1 SECOND "
         "WHERE next_ask_at IS NOT NULL"
     )
-    return sweep(lambda: True, channel.connect if channel else nobody)
+    return sweep(lambda: True, channel or nobody)
 
 
 def waits_minutes(database: Database) -> float | None:
@@ -81,9 +80,9 @@ def test_a_refund_told_first_is_a_paid_order_of_which_a_part_went_back_p4(databa
     """P4: the refund notice alone pays nothing; the channel's word that it was paid does."""
     ALIPAY.accept(**refunded("3.00"))
     assert (order_row(database), waits_minutes(database)) == (OPEN, 0.0)
-    channel = AskedChannel(SUCCESS)
+    channel = ScriptedChannel(query=SUCCESS)
     assert look(database, channel).notices_decided == 1
-    assert channel.calls == [{"trade_no": "T1"}]
+    assert channel.calls == [("query", "T1")]
     assert order_row(database) == ("PAID", None, ALL, Decimal("3.00"))
     assert payment_row(database)["refunded_amount"] == Decimal("3.00")
     assert trail(database, order_id) == [PAID]
@@ -98,7 +97,7 @@ def test_a_refund_told_first_is_a_paid_order_of_which_a_part_went_back_p4(databa
 
 def test_a_full_refund_told_first_ends_refunded(database, order_id):
     ALIPAY.accept(**refunded_in_full())
-    look(database, AskedChannel(REFUNDED_WHOLE))
+    look(database, ScriptedChannel(query=REFUNDED_WHOLE))
     assert order_row(database) == ("REFUNDED", None, ALL, ALL)
     assert trail(database, order_id) == [PAID, *REFUNDED]
     assert payment_state(database) == ("APPLIED", None)
@@ -107,14 +106,14 @@ def test_a_full_refund_told_first_ends_refunded(database, order_id):
 def test_what_the_channel_says_went_back_counts_though_no_notice_told_it(database, order_id):
     """A part was told; by now it is all."""
     ALIPAY.accept(**refunded("3.00"))
-    look(database, AskedChannel(REFUNDED_WHOLE))
+    look(database, ScriptedChannel(query=REFUNDED_WHOLE))
     assert order_row(database) == ("REFUNDED", None, ALL, ALL)
 
 
 def test_a_refund_of_late_money_told_first_leaves_the_order_closed(database, order_id):
     cancel(42, "O1")
     ALIPAY.accept(**refunded("3.00"))
-    look(database, AskedChannel(SUCCESS))
+    look(database, ScriptedChannel(query=SUCCESS))
     assert payment_state(database) == ("REFUND_PENDING", "LATE_PAYMENT")
     assert payment_row(database)["refunded_amount"] == Decimal("3.00")
     assert order_row(database) == ("CLOSED", "CANCELLED", NOTHING, NOTHING)
@@ -126,7 +125,7 @@ def test_every_notice_that_waited_for_the_payment_is_decided_by_one_answer(datab
     ALIPAY.accept(**finished())
     question = claim_notice(database.value("SELECT MIN(id) FROM oms_notice"))
     assert question is not None
-    conclude(question, ask(AskedChannel(FINISHED).connect, question))
+    conclude(question, ask(ScriptedChannel(query=FINISHED), question))
     assert order_row(database) == ("PAID", None, ALL, Decimal("5.00"))
     assert {state for _, state, _ in notice_rows(database)} == {"DONE"}
 
@@ -147,7 +146,7 @@ def test_a_refund_notice_whose_payment_came_by_another_way_asks_nobody(database,
 def test_a_finished_trade_that_nobody_told_of_was_paid_p2(database, order_id):
     """P2: TRADE_FINISHED itself is never a payment, the channel's answer is."""
     ALIPAY.accept(**finished())
-    look(database, AskedChannel(FINISHED))
+    look(database, ScriptedChannel(query=FINISHED))
     assert order_row(database) == ("PAID", None, ALL, NOTHING)
     assert payment_row(database)["finished_at"] is not None
     assert trail(database, order_id) == [PAID]
@@ -156,7 +155,7 @@ def test_a_finished_trade_that_nobody_told_of_was_paid_p2(database, order_id):
 def test_a_finished_trade_of_a_closed_order_is_to_go_back_and_cannot(database, order_id):
     cancel(42, "O1")
     ALIPAY.accept(**finished())
-    look(database, AskedChannel(FINISHED))
+    look(database, ScriptedChannel(query=FINISHED))
     assert payment_state(database) == ("REFUND_PENDING", "LATE_PAYMENT")
     assert payment_row(database)["finished_at"] is not None
 
@@ -165,7 +164,7 @@ def test_late_money_that_the_channel_tells_of_revives_its_order_where_it_may(dat
     reinstating(monkeypatch)
     an_expired_order(database)
     ALIPAY.accept(**finished())
-    look(database, AskedChannel(FINISHED))
+    look(database, ScriptedChannel(query=FINISHED))
     deliver_outbox(database)
     assert order_row(database) == ("PAID", None, ALL, NOTHING)
 
@@ -173,7 +172,7 @@ def test_late_money_that_the_channel_tells_of_revives_its_order_where_it_may(dat
 def test_the_channels_word_uses_the_page_up(database, order_id):
     an_attempt(database, order_id, "O1")
     ALIPAY.accept(**finished())
-    look(database, AskedChannel(FINISHED))
+    look(database, ScriptedChannel(query=FINISHED))
     assert attempt_state(database, "O1") == "PAID"
 
 
@@ -184,7 +183,7 @@ def test_a_close_of_a_paid_trade_is_nothing_if_the_channel_says_paid(database, o
     ALIPAY.accept()
     ALIPAY.accept(**closed_unpaid())
     before = (order_row(database), payment_row(database))
-    look(database, AskedChannel(SUCCESS))
+    look(database, ScriptedChannel(query=SUCCESS))
     assert (order_row(database), payment_row(database)) == before
     assert notice_rows(database)[1] == ("N-closed", "DONE", None)
 
@@ -192,7 +191,7 @@ def test_a_close_of_a_paid_trade_is_nothing_if_the_channel_says_paid(database, o
 def test_a_close_of_a_paid_trade_is_a_refund_if_the_channel_says_so(database, order_id):
     ALIPAY.accept()
     ALIPAY.accept(**closed_unpaid())
-    look(database, AskedChannel(REFUNDED_WHOLE))
+    look(database, ScriptedChannel(query=REFUNDED_WHOLE))
     assert order_row(database) == ("REFUNDED", None, ALL, ALL)
     assert notice_rows(database)[1][1] == "DONE"
 
@@ -201,14 +200,14 @@ def test_a_close_of_a_paid_trade_that_the_channel_insists_on_waits_for_a_person(
     ALIPAY.accept()
     ALIPAY.accept(**closed_unpaid())
     before = (order_row(database), payment_row(database))
-    assert look(database, AskedChannel(NEVER_PAID)).notices_decided == 0
+    assert look(database, ScriptedChannel(query=NEVER_PAID)).notices_decided == 0
     assert (order_row(database), payment_row(database)) == before
     assert notice_rows(database)[1] == ("N-closed", "QUERY_DUE", "CLOSED_THOUGH_PAID")
 
 
 def test_a_trade_that_the_channel_calls_never_paid_closes_its_order(database, order_id):
     ALIPAY.accept(**finished())
-    look(database, AskedChannel(NEVER_PAID))
+    look(database, ScriptedChannel(query=NEVER_PAID))
     assert order_row(database)[:2] == ("CLOSED", "GATEWAY_CLOSED")
     assert notice_rows(database)[0][1] == "QUERY_DUE"
 
@@ -223,9 +222,9 @@ def without_sum(**changes: str | None) -> dict[str, str | None]:
 def test_the_sum_of_a_refund_is_asked_by_its_number(database, order_id):
     ALIPAY.accept()
     ALIPAY.accept(**without_sum())
-    channel = AskedChannel(Done(RefundFound(is_done=True, amount=Decimal("3.00"))))
+    channel = ScriptedChannel(query_refund=Done(RefundFound(is_done=True, amount=Decimal("3.00"))))
     look(database, channel)
-    assert channel.calls == [{"trade_no": "T1", "out_request_no": "R1"}]
+    assert channel.calls == [("query_refund", "T1 R1")]
     assert order_row(database) == ("PAID", None, ALL, Decimal("3.00"))
     assert notice_rows(database)[1] == ("N2", "DONE", None)
 
@@ -241,7 +240,10 @@ def test_a_refund_that_is_known_to_be_done_is_not_counted_twice(database, order_
         (payment_id,),
     )
     ALIPAY.accept(**without_sum())
-    look(database, AskedChannel(Done(RefundFound(is_done=True, amount=Decimal("3.00")))))
+    look(
+        database,
+        ScriptedChannel(query_refund=Done(RefundFound(is_done=True, amount=Decimal("3.00")))),
+    )
     assert order_row(database)[3] == Decimal("3.00")
     assert notice_rows(database)[1] == ("N2", "DONE", None)
 
@@ -249,7 +251,7 @@ def test_a_refund_that_is_known_to_be_done_is_not_counted_twice(database, order_
 def test_a_refund_that_is_not_done_yet_is_asked_for_again(database, order_id):
     ALIPAY.accept()
     ALIPAY.accept(**without_sum())
-    look(database, AskedChannel(Done(RefundFound(is_done=False, amount=None))))
+    look(database, ScriptedChannel(query_refund=Done(RefundFound(is_done=False, amount=None))))
     assert order_row(database)[3] == NOTHING
     assert notice_rows(database)[1] == ("N2", "QUERY_DUE", "REFUND_WITHOUT_AMOUNT")
 
@@ -257,7 +259,7 @@ def test_a_refund_that_is_not_done_yet_is_asked_for_again(database, order_id):
 def test_without_a_number_the_trade_tells_whether_all_went_back(database, order_id):
     ALIPAY.accept()
     ALIPAY.accept(**without_sum(out_biz_no=None))
-    channel = AskedChannel(SUCCESS, REFUNDED_WHOLE)
+    channel = ScriptedChannel(query=[SUCCESS, REFUNDED_WHOLE])
     look(database, channel)
     assert (order_row(database)[0], notice_rows(database)[1][1]) == ("PAID", "QUERY_DUE")
     look(database, channel)
@@ -274,14 +276,14 @@ def test_without_a_number_the_trade_tells_whether_all_went_back(database, order_
         Unknown("time-out"),
         NotExecuted("40005", is_our_fault=False),
         WAITS,
-        Done(a_trade(is_settled=False)),
-        Done(a_trade(trade_no="T2")),
-        Done(a_trade(out_trade_no="O2")),
+        Done(the_trade(is_settled=False)),
+        Done(the_trade(trade_no="T2")),
+        Done(the_trade(out_trade_no="O2")),
     ],
 )
 def test_what_says_nothing_of_the_trade_changes_nothing(database, order_id, answer):
     ALIPAY.accept(**refunded("3.00"))
-    assert look(database, AskedChannel(answer)).notices_decided == 0
+    assert look(database, ScriptedChannel(query=answer)).notices_decided == 0
     assert order_row(database) == OPEN
     assert notice_rows(database)[0][1:] == ("QUERY_DUE", "REFUND_OF_UNKNOWN_PAYMENT")
     assert waits_minutes(database) == 1.0
@@ -291,11 +293,11 @@ def test_the_channel_is_asked_after_0_1_2_4_to_60_minutes_and_for_a_day(database
     ALIPAY.accept(**refunded("3.00"))
     waits = [waits_minutes(database)]
     for _ in range(8):
-        look(database, AskedChannel(Unknown("time-out")))
+        look(database, ScriptedChannel(query=Unknown("time-out")))
         waits.append(waits_minutes(database))
     assert waits == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     database.execute("UPDATE oms_notice SET created_at = NOW(3) - INTERVAL 86400 SECOND")
-    look(database, AskedChannel(Unknown("time-out")))
+    look(database, ScriptedChannel(query=Unknown("time-out")))
     assert waits_minutes(database) is None
     assert notice_rows(database)[0][1] == "QUERY_DUE"
     assert look(database).notices_decided == 0
@@ -339,7 +341,7 @@ def test_money_whose_order_turns_up_pays_it_without_another_delivery_e13(databas
 
 def test_money_that_only_the_channel_told_of_waits_for_its_order_too(database):
     ALIPAY.accept(**refunded("3.00"))
-    look(database, AskedChannel(SUCCESS))
+    look(database, ScriptedChannel(query=SUCCESS))
     assert payment_state(database) == ("UNMATCHED", None)
     assert payment_row(database)["refunded_amount"] == Decimal("3.00")
     assert notice_rows(database) == [("N-refunded-3.00", "UNMATCHED", "NO_SUCH_ORDER")]
@@ -378,7 +380,7 @@ def test_a_notice_is_claimed_once_and_after_a_crash_again(database, order_id):
     assert (question.ask, question.is_last) == (Ask.TRADE, False)
     assert (waits_minutes(database), claim_notice(notice_id)) == (1.0, None)
     # Whoever claimed it is dead: its lease ends.
-    look(database, AskedChannel(SUCCESS))
+    look(database, ScriptedChannel(query=SUCCESS))
     assert order_row(database)[0] == "PAID"
     assert conclude(question, SUCCESS) is None
     assert trail(database, order_id) == [PAID]
@@ -388,7 +390,7 @@ def test_an_answer_that_comes_after_the_payments_own_notice_changes_nothing(data
     ALIPAY.accept(**refunded("3.00"))
     question = claim_notice(database.value("SELECT id FROM oms_notice"))
     assert question is not None
-    answer = ask(AskedChannel(SUCCESS).connect, question)
+    answer = ask(ScriptedChannel(query=SUCCESS), question)
     assert ALIPAY.accept() is Result.APPLIED
     assert conclude(question, answer) is None
     assert trail(database, order_id) == [PAID]
@@ -398,8 +400,7 @@ def test_an_answer_that_comes_after_the_payments_own_notice_changes_nothing(data
 def test_no_transaction_is_open_and_nothing_locked_while_the_channel_is_asked(database, order_id):
     ALIPAY.accept(**refunded("3.00"))
     seen: list[tuple[int, int]] = []
-    channel = AskedChannel(SUCCESS)
-    channel.while_asked = lambda: seen.append(held(database))
+    channel = ScriptedChannel(query=SUCCESS, while_asked=lambda: seen.append(held(database)))
     look(database, channel)
     assert seen == [(0, 0)]
 
@@ -408,7 +409,7 @@ def test_one_notice_that_fails_is_named_and_the_next_is_decided(database, order_
     ALIPAY.accept(**refunded("3.00", trade_no="T2"))
     ALIPAY.accept(**refunded("3.00"))
     broken = database.value("SELECT MIN(id) FROM oms_notice")
-    swept = look(database, AskedChannel(RuntimeError("no"), SUCCESS))
+    swept = look(database, ScriptedChannel(query=[RuntimeError("no"), SUCCESS]))
     assert swept.failed == [f"notice:{broken}: RuntimeError"]
     assert swept.notices_decided == 1
     assert order_row(database)[0] == "PAID"

@@ -2,6 +2,7 @@
 about what a crash left half-way."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -14,7 +15,7 @@ from lockstep.orders.model import Order
 from lockstep.payments import ask as asking
 from lockstep.payments.accept import accept
 from lockstep.payments.conversation import ClosedByUs, Paid, Question, Unpaid
-from lockstep.payments.model import Result
+from lockstep.payments.model import Result, Started
 from lockstep.upkeep import ask_due, store
 from tests.support.builders import (
     a_sku,
@@ -33,46 +34,18 @@ from tests.support.channel import (
     paid,
     start,
     sweep,
+    unpaid,
     waiting,
 )
 from tests.support.database import Database
 from tests.support.lambda_context import Context
+from tests.support.pages import age, state, trail
 
 TTL = 1800
 
 
 def unlimited() -> bool:
     return True
-
-
-def age(database: Database, seconds: int) -> None:
-    """Let so much time pass for every order, hold and attempt."""
-    for table, columns in {
-        "oms_order": ("created_at", "expires_at"),
-        "ims_reservation": ("expires_at",),
-        "oms_payment_attempt": ("expires_at", "next_ask_at"),
-    }.items():
-        for column in columns:
-            sql = f"UPDATE {table} SET {column} = {column} - INTERVAL %s SECOND"  # noqa: S608
-            database.execute(sql, (seconds,))
-
-
-def unpaid() -> ScriptedChannel:
-    return ScriptedChannel(query=waiting, close=Done(None))
-
-
-def state(database: Database) -> tuple[str, str | None, str, bool]:
-    """The order's status and why it closed; its attempt's state, and whether anything is owed."""
-    row = database.one(
-        "SELECT o.status, o.close_reason, a.state, a.next_ask_at IS NOT NULL AS owed "
-        "FROM oms_order AS o JOIN oms_payment_attempt AS a ON a.order_id = o.id"
-    )
-    return row["status"], row["close_reason"], row["state"], bool(row["owed"])
-
-
-def trail(database: Database) -> list[tuple[str, str, str]]:
-    rows = database.rows("SELECT to_status, actor, reason FROM oms_order_event ORDER BY id")
-    return [tuple(row.values()) for row in rows[1:]]
 
 
 @pytest.fixture
@@ -251,6 +224,35 @@ def test_a_page_that_may_still_be_scanned_stays_known_after_its_order_was_paid(d
     assert database.value("SELECT status FROM oms_order") == "PAID"
 
 
+def test_a_page_whose_number_was_paid_before_it_was_opened_is_used_up(database):
+    """By a link of the shop's own, and with a wrong sum: the page can never be paid."""
+    a_sku(database)
+    order = an_order()
+    trade_no = f"trade-{order.order_no}"
+    accept(a_trade_notice(order, trade_no=trade_no, total_amount=Decimal("0.01")))
+    start(order.order_no)
+    age(database, 60)
+    sweep(unlimited, ScriptedChannel(query=lambda no: paid(no, "0.01")))
+    assert state(database) == ("PENDING_PAYMENT", None, "PAID", False)
+    again = start(order.order_no)
+    assert isinstance(again, Started)
+    assert again.attempt.out_trade_no == f"{order.order_no}_2"
+
+
+@pytest.mark.parametrize("answer", [paid, closed])
+def test_a_page_of_a_trade_that_contradicts_our_books_does_not_keep_its_order_open(
+    database, order, answer
+):
+    """The trade is known with another sum; the page is over all the same."""
+    other = an_order(member_id=7)
+    accept(a_trade_notice(other, trade_no=f"trade-{order.order_no}"))
+    age(database, TTL + 60)
+    sweep(unlimited, ScriptedChannel(query=answer, close=NOT_WAITING))
+    row = database.one("SELECT state, next_ask_at FROM oms_payment_attempt")
+    assert (row["state"] in {"PAID", "CLOSED"}, row["next_ask_at"]) == (True, None)
+    assert database.value("SELECT status FROM oms_order WHERE id = %s", (order.id,)) == "CLOSED"
+
+
 def test_a_second_payment_that_nobody_told_goes_back(database, order):
     start(order.order_no, "wap")
     accept(a_trade_notice(order))
@@ -291,8 +293,8 @@ def test_what_the_channel_told_of_a_close_before_its_answer_was_concluded_is_fin
     assert accept(a_trade_notice(order, kind=NoticeKind.UNPAID_CLOSE)) is Result.NOTED
     assert state(database) == ("PENDING_PAYMENT", None, "CLOSED", True)
     age(database, 31)
-    swept = sweep(unlimited)
-    assert (swept.asked, swept.orders_closed) == (0, 1)
+    swept = sweep(unlimited, ScriptedChannel(query=closed))
+    assert (swept.asked, swept.orders_closed) == (1, 1)
     assert state(database) == ("CLOSED", "EXPIRED", "CLOSED", False)
 
 
@@ -304,7 +306,7 @@ def test_an_order_does_not_wait_for_the_next_question_once_the_channel_told_of_t
     database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3) + INTERVAL 15 MINUTE")
     accept(a_trade_notice(order, kind=NoticeKind.UNPAID_CLOSE))
     age(database, 31)
-    assert sweep(unlimited).orders_closed == 1
+    assert sweep(unlimited, ScriptedChannel(query=closed)).orders_closed == 1
     assert state(database) == ("CLOSED", "EXPIRED", "CLOSED", False)
 
 

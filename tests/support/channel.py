@@ -1,17 +1,27 @@
 """A channel that says what a test lets it say, and the operations that ask it.
 
 Each method answers from its own line of outcomes, the last of which is said for ever; without one,
-that it is not known. ``while_asked`` runs in the middle of every call.
+that it is not known. An outcome that is a fault is raised. ``while_asked`` runs in the middle of
+every call.
 """
 
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from lockstep.alipay.answers import Done, Outcome, Refused, Trade, TradeStatus, Unknown
+from lockstep.alipay.answers import (
+    Done,
+    Outcome,
+    RefundFound,
+    Refused,
+    Trade,
+    TradeStatus,
+    Unknown,
+)
 from lockstep.alipay.gateway import Gateway
 from lockstep.orders.model import CancelOutcome
 from lockstep.payments import cancel as cancelling
@@ -19,6 +29,7 @@ from lockstep.payments import start as starting
 from lockstep.payments.model import Product, StartOutcome, StartPayment
 from lockstep.upkeep import sweep as sweeping
 from lockstep.upkeep.sweep import Swept
+from tests.support import notices
 
 LOST = Unknown("the answer was lost")
 NOT_EXIST = Refused("ACQ.TRADE_NOT_EXIST")
@@ -36,13 +47,19 @@ class ScriptedChannel(Gateway):
         query: Any = LOST,
         close: Any = LOST,
         precreate: Any = LOST,
+        query_refund: Any = LOST,
         while_asked: Callable[[], object] = lambda: None,
     ) -> None:
-        """Each line is an outcome, a list of them, or a function of the out_trade_no."""
+        """Each line is an outcome, a list of them, or a function of the number asked about."""
         self.calls: list[tuple[str, str]] = []
         self.timeouts: list[float] = []
         self.said: list[dict[str, Any]] = []
-        self._lines = {"query": query, "close": close, "precreate": precreate}
+        self._lines = {
+            "query": query,
+            "close": close,
+            "precreate": precreate,
+            "query_refund": query_refund,
+        }
         self._turns: dict[str, int] = defaultdict(int)
         self._while_asked = while_asked
         self._lock = threading.Lock()
@@ -68,7 +85,13 @@ class ScriptedChannel(Gateway):
         timeout_seconds: float = 5,
     ) -> Outcome[Trade]:
         self.timeouts.append(timeout_seconds)
-        outcome: Outcome[Trade] = self._answer("query", out_trade_no or "")
+        outcome: Outcome[Trade] = self._answer("query", out_trade_no or trade_no or "")
+        return outcome
+
+    def query_refund(
+        self, *, trade_no: str, out_request_no: str, timeout_seconds: float = 5
+    ) -> Outcome[RefundFound]:
+        outcome: Outcome[RefundFound] = self._answer("query_refund", f"{trade_no} {out_request_no}")
         return outcome
 
     def close(self, out_trade_no: str, *, timeout_seconds: float = 5) -> Outcome[None]:
@@ -76,15 +99,23 @@ class ScriptedChannel(Gateway):
         outcome: Outcome[None] = self._answer("close", out_trade_no)
         return outcome
 
-    def _answer(self, method: str, out_trade_no: str) -> Any:
+    def _answer(self, method: str, number: str) -> Any:
         with self._lock:
-            self.calls.append((method, out_trade_no))
+            self.calls.append((method, number))
             line = self._lines[method]
             turn, self._turns[method] = self._turns[method], self._turns[method] + 1
         self._while_asked()
         if callable(line):
-            return line(out_trade_no)
-        return line[min(turn, len(line) - 1)] if isinstance(line, list) else line
+            return line(number)
+        answer = line[min(turn, len(line) - 1)] if isinstance(line, list) else line
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def nobody() -> Gateway:
+    """A channel that must not be needed."""
+    raise AssertionError("the channel was connected to")
 
 
 def a_trade(
@@ -107,8 +138,19 @@ def a_trade(
     )
 
 
+def the_trade(status: str = "TRADE_SUCCESS", **changes: Any) -> Trade:
+    """What a query finds of the base notice's trade; changed."""
+    said: dict[str, Any] = {"trade_no": "T1", "paid_at": notices.PAID_AT} | changes
+    return replace(a_trade("O1", TradeStatus(status)), **said)
+
+
 def waiting(out_trade_no: str) -> Done[Trade]:
     return Done(a_trade(out_trade_no))
+
+
+def unpaid() -> ScriptedChannel:
+    """Every trade waits for its buyer, and can be closed."""
+    return ScriptedChannel(query=waiting, close=Done(None))
 
 
 def paid(out_trade_no: str, amount: str = "9.90") -> Done[Trade]:

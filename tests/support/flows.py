@@ -34,9 +34,8 @@ from lockstep.payments.model import (
 from lockstep.payments.refund import Tried
 from lockstep.payments.reinstate import reinstate
 from lockstep.payments.revisit import ask, claim_notice, conclude
-from tests.support.asked_channel import AskedChannel, a_trade
 from tests.support.builders import a_sku, an_order, place_command
-from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, waiting
+from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, the_trade, waiting
 from tests.support.database import Database, forget_settings
 from tests.support.late import reinstating
 from tests.support.refund_channel import RefundChannel, time_passes
@@ -159,8 +158,8 @@ def _ask(database: Database) -> object:
         question = claim_notice(database.value("SELECT id FROM oms_notice"))
         if question is not None:
             order = database.one("SELECT order_no, pay_amount FROM oms_order")
-            trade = a_trade(out_trade_no=order["order_no"], total_amount=order["pay_amount"])
-            return conclude(question, ask(AskedChannel(Done(trade)).connect, question))
+            trade = the_trade(out_trade_no=order["order_no"], total_amount=order["pay_amount"])
+            return conclude(question, ask(ScriptedChannel(query=Done(trade)), question))
     return None
 
 

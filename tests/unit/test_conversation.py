@@ -11,6 +11,7 @@ from lockstep.payments import conversation
 from lockstep.payments.conversation import (
     ClosedByChannel,
     ClosedByUs,
+    NeverBegun,
     NotKnown,
     Paid,
     Question,
@@ -93,7 +94,7 @@ def test_what_is_unpaid_and_to_be_closed_is_closed(query, close, answer, may_sti
 
 
 @pytest.mark.parametrize("query", [WAITING, NOT_EXIST])
-@pytest.mark.parametrize(("may_still_appear", "answer"), [(True, Unpaid()), (False, ClosedByUs())])
+@pytest.mark.parametrize(("may_still_appear", "answer"), [(True, Unpaid()), (False, NeverBegun())])
 def test_a_trade_that_does_not_exist_is_closed_for_good_only_once_none_can_appear(
     query, may_still_appear, answer
 ):

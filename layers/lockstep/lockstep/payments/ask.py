@@ -25,6 +25,7 @@ from lockstep.payments.conversation import (
     Answer,
     ClosedByChannel,
     ClosedByUs,
+    NeverBegun,
     NotKnown,
     Paid,
     Question,
@@ -52,9 +53,9 @@ def claim(attempt_id: int, order_id: int, actor: str) -> Question | Concluded:
     """What is to be asked about an attempt whose turn has come, or what there was to do instead.
 
     Guard: its next_ask_at has passed. Effect: a lease; CLOSING, where the attempt's time is over,
-    a cancel was asked for, or its order takes no money any more. Where the channel told meanwhile
-    that the attempt is closed, its order is ended here. Lock order: order, attempt. Repeat:
-    nothing to ask, until the lease is over.
+    a cancel was asked for, or its order takes no money any more. One that is CLOSED is asked about
+    a last time, after its order was ended if the channel's own word closed the attempt. Lock order:
+    order, attempt. Repeat: nothing to ask, until the lease is over.
     """
     return in_transaction(
         partial(_claim, attempt_id=attempt_id, order_id=order_id, actor=actor),
@@ -68,8 +69,9 @@ def _claim(tx: Tx, attempt_id: int, order_id: int, actor: str) -> Question | Con
     if due is None:
         raise InvariantBroken(f"attempt {attempt_id} is gone")
     if due.attempt.state not in _LIVE:
-        attempt_store.forget_attempt(tx, attempt_id)
-        return _end(tx, order, actor)
+        ended = _end(tx, order, actor)
+        if ended.has_closed or due.attempt.state is AttemptState.PAID:
+            return ended
     begins = _should_end(order, due) and attempt_store.begin_closing(tx, attempt_id)
     if not attempt_store.lease_attempt(tx, attempt_id):
         return Concluded(order.status, has_closed=False)
@@ -78,13 +80,19 @@ def _claim(tx: Tx, attempt_id: int, order_id: int, actor: str) -> Question | Con
         order_id,
         due.attempt.out_trade_no,
         asks=0 if begins else due.asks,
-        is_closing=begins or due.attempt.state is AttemptState.CLOSING,
-        may_still_appear=not due.is_over and not _is_given_up(order),
+        is_closing=begins or due.attempt.state is not AttemptState.OPEN,
+        may_still_appear=_is_waited_for(order, due),
     )
 
 
 def _should_end(order: LockedOrder, due: AskedAttempt) -> bool:
     return due.is_over or order.status not in OPEN_STATUSES or _is_given_up(order)
+
+
+def _is_waited_for(order: LockedOrder, due: AskedAttempt) -> bool:
+    """Whether money by it, should its trade appear yet, would come before the attempt is closed."""
+    is_live = due.attempt.state in _LIVE
+    return is_live and not due.is_over and not _is_given_up(order)
 
 
 def _is_given_up(order: LockedOrder) -> bool:
@@ -136,12 +144,21 @@ def _conclude(tx: Tx, question: Question, answer: Answer, actor: str) -> Conclud
     order = _lock(tx, question.order_id)
     was_open = order.status in OPEN_STATUSES
     match answer:
-        case Paid(trade) | ClosedByChannel(trade):
+        case Paid(trade):
             hear(tx, trade)
+            # Its trade may have been known before it: then that told it nothing.
+            attempt_store.mark_attempt_paid(tx, question.out_trade_no)
             attempt_store.forget_attempt(tx, question.attempt_id)
             order = _lock(tx, question.order_id)
+        case ClosedByChannel(trade):
+            hear(tx, trade)
+            _close(tx, question)
+            order = _lock(tx, question.order_id)
         case ClosedByUs():
+            _close(tx, question)
+        case NeverBegun():
             attempt_store.close_attempt(tx, question.attempt_id)
+            attempt_store.ask_at_the_end(tx, question.attempt_id)
         case Unpaid():
             _ask_later(tx, question)
         case NotKnown():
@@ -151,6 +168,12 @@ def _conclude(tx: Tx, question: Question, answer: Answer, actor: str) -> Conclud
             assert_never(answer)
     ended = _end(tx, order, actor)
     return Concluded(ended.status, was_open and ended.status is OrderStatus.CLOSED)
+
+
+def _close(tx: Tx, question: Question) -> None:
+    """For good: nobody can pay it any more."""
+    if not attempt_store.close_attempt(tx, question.attempt_id):
+        attempt_store.forget_attempt(tx, question.attempt_id)
 
 
 def _ask_later(tx: Tx, question: Question) -> bool:

@@ -1,4 +1,4 @@
-"""The SQL of what is asked about attempts. The caller holds the lock of the attempt's order."""
+"""The SQL of oms_payment_attempt. The caller holds the lock of the attempt's order."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -80,6 +80,8 @@ def _attempt(row: Row) -> Attempt:
     return Attempt(**{**row, "state": AttemptState(row["state"])})
 
 
+# --- what is asked --------------------------------------------------------------------------------
+
 # OPEN -> CLOSING: committed before the channel is asked to close it, so that nobody starts another
 # and the channel's own word of the close is known as asked for.
 BEGIN_CLOSING: Final = """
@@ -113,7 +115,7 @@ UPDATE oms_payment_attempt
 SET asks = asks + 1,
     next_ask_at = TIMESTAMPADD(SECOND, %s, NOW(3))
 WHERE id = %s
-  AND state IN ('OPEN', 'CLOSING')
+  AND state IN ('OPEN', 'CLOSING', 'CLOSED')
   AND next_ask_at <= NOW(3)
 """
 
@@ -137,6 +139,24 @@ def close_attempt(tx: Tx, attempt_id: int) -> bool:
     return tx.execute(CLOSE_ATTEMPT, (attempt_id,)) == 1
 
 
+# CLOSED though nothing was closed at the channel: its link can be paid until its time is over. What
+# is paid by it goes back; then it is asked once more whether anything was, lest no notice tells.
+ASK_AT_THE_END: Final = """
+UPDATE oms_payment_attempt
+SET next_ask_at = IF(
+    expires_at <= TIMESTAMPADD(SECOND, -%(seconds)s, NOW(3)),
+    NULL,
+    TIMESTAMPADD(SECOND, %(seconds)s, expires_at))
+WHERE id = %(id)s
+  AND state = 'CLOSED'
+"""
+
+
+def ask_at_the_end(tx: Tx, attempt_id: int) -> bool:
+    arguments = {"id": attempt_id, "seconds": OVER_AFTER_SECONDS}
+    return tx.execute(ASK_AT_THE_END, arguments) == 1
+
+
 # A page that may be paid is asked about once more as soon as its time is over.
 POSTPONE_POLL: Final = """
 UPDATE oms_payment_attempt
@@ -157,7 +177,8 @@ POSTPONE_CLOSE: Final = """
 UPDATE oms_payment_attempt
 SET next_ask_at = TIMESTAMPADD(SECOND, %s, NOW(3))
 WHERE id = %s
-  AND state = 'CLOSING'
+  AND state IN ('CLOSING', 'CLOSED')
+  AND next_ask_at IS NOT NULL
 """
 
 
@@ -176,3 +197,48 @@ WHERE id = %s
 def forget_attempt(tx: Tx, attempt_id: int) -> bool:
     """Nothing is owed any more for an attempt that is over. False: it is not, or nothing was."""
     return tx.execute(FORGET_ATTEMPT, (attempt_id,)) == 1
+
+
+# --- what a notice says ---------------------------------------------------------------------------
+
+# OPEN | CLOSING -> PAID, on any successful payment: a wrong amount uses the link up as well.
+MARK_ATTEMPT_PAID: Final = """
+UPDATE oms_payment_attempt
+SET state = 'PAID',
+    next_ask_at = NULL
+WHERE out_trade_no = %s
+  AND state IN ('OPEN', 'CLOSING')
+"""
+
+
+def mark_attempt_paid(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(MARK_ATTEMPT_PAID, (out_trade_no,)) == 1
+
+
+# OPEN -> CLOSED. A CLOSING one was asked for by us, and whoever asked finishes it.
+CLOSE_OPEN_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED',
+    next_ask_at = NULL
+WHERE out_trade_no = %s
+  AND state = 'OPEN'
+"""
+
+
+def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
+
+
+# CLOSING -> CLOSED. Whoever asked still owes what follows for the order: if not at once, the sweep
+# does it soon, however late the next question would have been.
+CLOSE_ASKED_ATTEMPT: Final = """
+UPDATE oms_payment_attempt
+SET state = 'CLOSED',
+    next_ask_at = LEAST(next_ask_at, TIMESTAMPADD(SECOND, 30, NOW(3)))
+WHERE out_trade_no = %s
+  AND state = 'CLOSING'
+"""
+
+
+def close_asked_attempt(tx: Tx, out_trade_no: str) -> bool:
+    return tx.execute(CLOSE_ASKED_ATTEMPT, (out_trade_no,)) == 1

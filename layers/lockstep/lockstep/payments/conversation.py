@@ -65,7 +65,13 @@ class ClosedByChannel:
 
 @dataclass(frozen=True, slots=True)
 class ClosedByUs:
-    """The same, at our wish; or it never came to a trade, and none is waited for any more."""
+    """The same, at our wish."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeverBegun:
+    """It never came to a trade, and none is waited for any more. Until its time is over the link
+    can be paid all the same: nothing at the channel could be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class NotKnown:
     why: str
 
 
-type Answer = Paid | ClosedByChannel | ClosedByUs | Unpaid | NotKnown
+type Answer = Paid | ClosedByChannel | ClosedByUs | NeverBegun | Unpaid | NotKnown
 
 
 def converse(channel: "Gateway", question: Question, *, within_seconds: int) -> Answer:
@@ -119,7 +125,7 @@ class _Talk:
                 again = self.query()
                 return NotKnown(f"{code}, and yet unpaid") if isinstance(again, Unpaid) else again
             case Refused(code) if code == NOT_EXIST:
-                return Unpaid() if self._question.may_still_appear else ClosedByUs()
+                return Unpaid() if self._question.may_still_appear else NeverBegun()
             case _:
                 return _no_answer(closed)
 

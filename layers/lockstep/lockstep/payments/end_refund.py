@@ -14,7 +14,7 @@ from lockstep.orders import refund as orders
 from lockstep.orders.model import LockedOrder, OrderStatus
 from lockstep.payments import ledger_store, refund_store, refundable_store
 from lockstep.payments.model import ACTOR, PROVIDER, Payment, PaymentState
-from lockstep.payments.refund_model import SYSTEM, Refund, RefundState
+from lockstep.payments.refund_model import SYSTEM, Refund
 
 
 def complete[P: Payment](tx: Tx, order: LockedOrder | None, payment: P, refund: Refund) -> P:
@@ -80,6 +80,7 @@ def give_up(
 
 
 def refundable(payment: Payment, refunds: Sequence[Refund]) -> Decimal:
-    """What of a payment is neither back nor asked for."""
-    asked = sum((r.amount for r in refunds if r.state is not RefundState.FAILED), Decimal())
-    return payment.amount - asked
+    """What of a payment is neither back nor asked for. Never less than nothing, though the
+    merchant's console may have given back what was asked for here."""
+    asked = sum((refund.amount for refund in refunds if refund.is_open), Decimal())
+    return max(payment.amount - payment.refunded_amount - asked, Decimal())

@@ -77,10 +77,11 @@ def try_refund(refund_id: int, connect: Callable[[], "Gateway"]) -> Tried:
     with what follows from it. Lock order: order, payment. Repeat: a refund that has ended stays as
     it is; one that is claimed is not tried by another before its lease is over. Raises TryAgain.
     """
+    channel = connect()  # before anything is written: settings that do not work burn no lease
     claimed = in_transaction(partial(_claim, refund_id=refund_id), within_seconds=_STEP_SECONDS)
     if not isinstance(claimed, Task):
         return claimed
-    verdict = ask(connect(), claimed)
+    verdict = ask(channel, claimed)
     _count(verdict)
     conclude = partial(_conclude, task=claimed, verdict=verdict)
     return in_transaction(conclude, within_seconds=_STEP_SECONDS)

@@ -102,7 +102,7 @@ class NotYet:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """It was not done, and a person must see to it."""
+    """It was not done, or not so, and a person must see to it."""
 
     code: str
 
@@ -172,7 +172,7 @@ def _of_query(task: Task, outcome: "Outcome[RefundFound]") -> Verdict:
         case Done(found) if found.is_done:
             if found.amount in {None, task.amount}:
                 return WentBack()
-            return Unclear(AMOUNT_DIFFERS, _WAIT_SECONDS_MAX)
+            return Never(AMOUNT_DIFFERS)
         case Done():
             if task.code is None or task.code in _PASSING:
                 return NotYet(task.code, _pause(task) if task.code else 0)

@@ -13,7 +13,7 @@ from lockstep.orders.model import CloseReason, OrderStatus, TradedOrder
 from lockstep.orders.pay import confirm_hold, pay
 from lockstep.orders.refund import record_refund
 from lockstep.orders.reinstate import line_up_again, may_be_reinstated
-from lockstep.payments import read_store, store
+from lockstep.payments import attempt_store, read_store, store
 from lockstep.payments.ledger_store import book_payment
 from lockstep.payments.model import (
     ACTOR,
@@ -92,7 +92,7 @@ def _take_money(
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
     state, reason = _pay_or_keep(tx, report, order, actor)
     if order.has_attempt:
-        store.mark_attempt_paid(tx, report.out_trade_no)
+        attempt_store.mark_attempt_paid(tx, report.out_trade_no)
     taken = _record(tx, report, order, payment, state, reason)
     if reason is not None:
         owe_the_rest(tx, taken, reason)
@@ -187,8 +187,8 @@ def _note_unpaid_close(
     if order is None:
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
     if order.has_attempt:
-        asked_for = store.close_asked_attempt(tx, report.out_trade_no)
-        if asked_for or not store.close_open_attempt(tx, report.out_trade_no):
+        asked_for = attempt_store.close_asked_attempt(tx, report.out_trade_no)
+        if asked_for or not attempt_store.close_open_attempt(tx, report.out_trade_no):
             return Settled(Result.NOTED)
     reason = CloseReason.CANCELLED if order.cancel_requested_at else CloseReason.GATEWAY_CLOSED
     if order.status in _UNPAID and close(tx, order, reason, ACTOR):

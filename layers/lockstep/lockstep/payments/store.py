@@ -1,5 +1,5 @@
-"""The SQL of oms_order_payment, oms_payment_attempt and oms_notice. The caller holds the order's
-lock wherever there is an order, which covers its attempts too."""
+"""The SQL of oms_order_payment and oms_notice. The caller holds the order's lock wherever there is
+an order."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -128,51 +128,6 @@ def read_due_notices(tx: Tx, provider: str, trade_no: str) -> list[tuple[int, Tr
         (row.pop("id"), TradeNotice(**{**row, "kind": NoticeKind(row["kind"]), "subject": ""}))
         for row in rows
     ]
-
-
-# --- attempts ------------------------------------------------------------------------------------
-
-# OPEN | CLOSING -> PAID, on any successful payment: a wrong amount uses the link up as well.
-MARK_ATTEMPT_PAID: Final = """
-UPDATE oms_payment_attempt
-SET state = 'PAID',
-    next_ask_at = NULL
-WHERE out_trade_no = %s
-  AND state IN ('OPEN', 'CLOSING')
-"""
-
-
-def mark_attempt_paid(tx: Tx, out_trade_no: str) -> bool:
-    return tx.execute(MARK_ATTEMPT_PAID, (out_trade_no,)) == 1
-
-
-# OPEN -> CLOSED. A CLOSING one was asked for by us, and whoever asked finishes it.
-CLOSE_OPEN_ATTEMPT: Final = """
-UPDATE oms_payment_attempt
-SET state = 'CLOSED',
-    next_ask_at = NULL
-WHERE out_trade_no = %s
-  AND state = 'OPEN'
-"""
-
-
-def close_open_attempt(tx: Tx, out_trade_no: str) -> bool:
-    return tx.execute(CLOSE_OPEN_ATTEMPT, (out_trade_no,)) == 1
-
-
-# CLOSING -> CLOSED. Whoever asked still owes what follows for the order: if not at once, the sweep
-# does it soon, however late the next question would have been.
-CLOSE_ASKED_ATTEMPT: Final = """
-UPDATE oms_payment_attempt
-SET state = 'CLOSED',
-    next_ask_at = LEAST(next_ask_at, TIMESTAMPADD(SECOND, 30, NOW(3)))
-WHERE out_trade_no = %s
-  AND state = 'CLOSING'
-"""
-
-
-def close_asked_attempt(tx: Tx, out_trade_no: str) -> bool:
-    return tx.execute(CLOSE_ASKED_ATTEMPT, (out_trade_no,)) == 1
 
 
 # --- payments ------------------------------------------------------------------------------------

@@ -5,17 +5,18 @@ and concludes whichever is answered first. So many questions are under way at mo
 transaction is open while one is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from lockstep.db.transaction import Reader, read
+from lockstep.db.transaction import Reader
 from lockstep.orders.close import SWEEP
 from lockstep.payments import ask, revisit
 from lockstep.payments.conversation import Answer, Question, converse
 from lockstep.upkeep import store
+from lockstep.upkeep.pages import Due, each_due
 from lockstep.upkeep.store import DueAttempt, DueNotice, Mark
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 PARALLEL_MAX: Final = 8
 # What the sweep keeps in reserve when it asks whether there is time for more must cover this.
 CONVERSATION_SECONDS: Final = 8
-
-
-class Due(Protocol):
-    """A row of a page."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def mark(self) -> Mark: ...
 
 
 class Line[R: Due, Q, A](Protocol):
@@ -130,7 +121,7 @@ class _Round[R: Due, Q, A]:
     def run(self, has_time: Callable[[], bool]) -> int:
         """How many answers were concluded."""
         with ThreadPoolExecutor(PARALLEL_MAX, "ask") as pool:
-            for due in self._due(has_time):
+            for due in each_due(self._line.page, has_time):
                 self._begin(pool, due)
                 if len(self._talks) >= PARALLEL_MAX:
                     self._conclude_some()
@@ -157,15 +148,3 @@ class _Round[R: Due, Q, A]:
                 self._fail(name, fault)
             else:
                 self._asked += 1
-
-    def _due(self, has_time: Callable[[], bool]) -> Iterator[R]:
-        mark = Mark()
-        while has_time():
-            rows = read(partial(self._line.page, after=mark))
-            for row in rows:
-                if not has_time():
-                    return
-                yield row
-            if len(rows) < store.PAGE_SIZE:
-                return
-            mark = rows[-1].mark

@@ -9,7 +9,7 @@ order's lock, or by the hold's own guard.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from lockstep import settings
 from lockstep.db.transaction import Reader, read
@@ -26,6 +26,7 @@ from lockstep.payments.refund_model import RefundState
 from lockstep.upkeep import refund_sweep_store as refunds
 from lockstep.upkeep import store
 from lockstep.upkeep.ask_due import ask_due
+from lockstep.upkeep.pages import Due, each_due
 from lockstep.upkeep.refund_sweep_store import UnaskedRefund
 from lockstep.upkeep.restage import (
     PATIENCE_SECONDS,
@@ -46,16 +47,6 @@ _UNPAID: Final = (OrderStatus.PENDING_PAYMENT, OrderStatus.PAYMENT_PROCESSING)
 _WAITED_SECONDS: Final = 60
 # What a report can carry; the count of failures is a metric.
 _FAILED_MAX: Final = 100
-
-
-class Overdue(Protocol):
-    """A row of a page."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def mark(self) -> Mark: ...
 
 
 @dataclass
@@ -79,8 +70,8 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
     """
     swept = Swept()
 
-    def each[T: Overdue](page: Callable[[Reader, Mark], list[T]], act: Callable[[T], bool]) -> int:
-        return _each(page, act, has_time, swept.failed)
+    def each[R: Due](page: Callable[[Reader, Mark], list[R]], act: Callable[[R], bool]) -> int:
+        return sum(_try(act, row, swept.failed) for row in each_due(page, has_time))
 
     given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
     waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
@@ -105,31 +96,7 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
     return swept
 
 
-def _each[T: Overdue](
-    page: Callable[[Reader, Mark], list[T]],
-    act: Callable[[T], bool],
-    has_time: Callable[[], bool],
-    failed: list[str],
-) -> int:
-    """Page by page; how many ``act`` changed. A row that fails is passed over."""
-    done, mark = 0, Mark()
-    while has_time():
-        rows = _look(page, mark)
-        for row in rows:
-            if not has_time():
-                break
-            done += _try(act, row, failed)
-        if len(rows) < store.PAGE_SIZE:
-            break
-        mark = rows[-1].mark
-    return done
-
-
-def _look[T](page: Callable[[Reader, Mark], list[T]], mark: Mark) -> list[T]:
-    return read(lambda reader: page(reader, mark))
-
-
-def _try[T: Overdue](act: Callable[[T], bool], row: T, failed: list[str]) -> bool:
+def _try[R: Due](act: Callable[[R], bool], row: R, failed: list[str]) -> bool:
     try:
         return act(row)
     except Exception as fault:
