@@ -19,7 +19,7 @@ from lockstep.orders import store as orders
 from lockstep.orders import unpaid_store
 from lockstep.orders.close import end
 from lockstep.orders.model import OPEN_STATUSES, LockedOrder, OrderStatus
-from lockstep.payments import attempt_store
+from lockstep.payments import attempt_store, store
 from lockstep.payments.attempt_store import AskedAttempt
 from lockstep.payments.conversation import (
     Answer,
@@ -138,6 +138,8 @@ def _conclude(tx: Tx, question: Question, answer: Answer, actor: str) -> Conclud
     match answer:
         case Paid(trade) | ClosedByChannel(trade):
             hear(tx, trade)
+            if isinstance(answer, Paid):  # before the page was opened, perhaps
+                store.mark_attempt_paid(tx, question.out_trade_no)
             attempt_store.forget_attempt(tx, question.attempt_id)
             order = _lock(tx, question.order_id)
         case ClosedByUs():
