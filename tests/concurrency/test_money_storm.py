@@ -21,6 +21,7 @@ import pytest
 
 from infra.local import invariants
 from infra.local.alipay_gateway.shapes import Status
+from lockstep import observability
 from lockstep.alipay import gateway
 from lockstep.messaging import outbox
 from tests.support import money_books, passing_time
@@ -33,6 +34,19 @@ from tests.support.notices import NoticeSigner
 from tests.support.threads import crowd
 
 CONNECTIONS = 16
+STRIKES = {f"{method} {action}" for method, actions in FAULTS.items() for action in actions} | {
+    f"notice {action}" for action in ("twice", "late", "delay", "never")
+}
+CAME_TO = {
+    *("place: Placed", "place: Replayed", "place: OutOfStock", "start: Started"),
+    *("pay: paid", "pay_first: paid", "again: paid", "wrong: paid", "late: paid", "in_time: paid"),
+    *("untold: paid", "stray: paid", "expire: over", "poll: due", "sweep: asked"),
+    *("cancel: Closed", "cancel: NotCancellable", "cancel: CancelRequested"),
+    *("cancel_in_the_dark: CancelRequested", "untold_cancel: NotCancellable"),
+    *("refund_part: Asked", "refund_rest: Asked"),
+    *("attach: Attached", "give_back: GivenBack"),
+    *("console_part: refunded", "console_rest: refunded", "finish: TRADE_FINISHED"),
+}
 EVERY_FATE_ONCE = sum(FATES.values())
 
 
@@ -48,6 +62,7 @@ def storm(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int):
         storm = Storm(seed, alipay, clock)
         monkeypatch.setattr(outbox, "_sqs", lambda: storm.wire)
         monkeypatch.setattr(gateway, "connect", storm.acts.connect)
+        monkeypatch.setattr(observability, "count", storm.count_fault)
         for name, value in storm.wire.addresses().items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("ORDER_TTL_SECONDS", str(int(passing_time.TTL.total_seconds())))
@@ -79,6 +94,7 @@ def test_after_a_storm_every_yuan_has_come_to_its_end(
     storm.come_to_rest(database)
     assert open_ends(database) == {}
     assert storm.wire.seen["dead"] == 0
+    assert storm.faults["InvariantBroken"] == 0
     assert invariants.broken(database.rows) == {}
     the_books_agree(database, storm)
     what_waits_for_a_person_has_its_reason(database, storm)
@@ -113,26 +129,19 @@ def what_waits_for_a_person_has_its_reason(database: Database, storm: Storm) -> 
 
 def it_was_a_storm(database: Database, storm: Storm, policy: str) -> None:
     """Each kind of trouble was there, or the calm afterwards proves nothing."""
-    struck = storm.alipay.faults.report()["struck"]
-    expected = {f"{method} {action}" for method, actions in FAULTS.items() for action in actions}
-    expected |= {f"notice {action}" for action in ("twice", "late", "delay", "never")}
-    sys.stdout.write(f"{struck}\n{storm.seen}\n{storm.wire.seen}\n")
-    sys.stdout.write(
-        f"{database.rows('SELECT state, reason, COUNT(*) AS n FROM oms_order_payment GROUP BY 1,2')}\n"
-    )
-    sys.stdout.write(
-        f"{database.rows('SELECT state, code, LEFT(out_request_no,1) AS l, COUNT(*) AS n FROM oms_refund GROUP BY 1,2,3')}\n"
-    )
-    sys.stdout.write(
-        f"{database.rows('SELECT status, close_reason, COUNT(*) AS n FROM oms_order GROUP BY 1,2')}\n"
-    )
-    sys.stdout.write(
-        f"{database.rows('SELECT reason, actor, COUNT(*) AS n FROM oms_order_event WHERE reason NOT IN (1) GROUP BY 1,2 LIMIT 0')}\n"
-    )
-    sys.stdout.write(
-        f"{database.rows('SELECT kind, state, reason, COUNT(*) AS n FROM oms_notice GROUP BY 1,2,3')}\n"
-    )
-    assert expected - set(struck) == set(), struck
+    assert STRIKES - set(storm.alipay.faults.report()["struck"]) == set()
+    assert {"refused", "lost", "repeated"} <= set(storm.wire.seen)
+    assert CAME_TO - set(storm.seen) == set(), storm.seen
+    assert storm.seen["refund_part: repeated"] + storm.seen["refund_rest: repeated"] > 0
+    reasons = {row["reason"] for row in database.rows("SELECT reason FROM oms_order_payment")}
+    assert reasons >= {"LATE_PAYMENT", "SECOND_PAYMENT", "AMOUNT_MISMATCH"}
+    closed = {row["close_reason"] for row in database.rows("SELECT close_reason FROM oms_order")}
+    assert closed >= {"CANCELLED", "EXPIRED", "OUT_OF_STOCK"}
+    assert database.count("oms_order", status="REFUNDED") > 0
+    assert (database.count("oms_order_event", reason="REINSTATED") > 0) is (policy == "REINSTATE")
+    assert database.count("oms_order_payment", state="UNMATCHED") > 0
+    assert database.count("oms_order_payment", state="REFUND_FAILED") > 0
+    assert database.count("oms_refund", state="FAILED") > 0
 
 
 def test_one_seed_is_one_plan():

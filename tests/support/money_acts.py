@@ -10,6 +10,7 @@ from infra.local.alipay_gateway.books import Books
 from infra.local.alipay_gateway.faults import Action
 from infra.local.alipay_gateway.shapes import Trade
 from lockstep.alipay.gateway import Gateway
+from lockstep.errors import TryAgain
 from lockstep.messaging.relay import relay
 from lockstep.orders.model import Order, Placed, Replayed
 from lockstep.orders.place import place
@@ -17,7 +18,7 @@ from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.attach import attach
 from lockstep.payments.cancel import cancel
 from lockstep.payments.give_back import give_back
-from lockstep.payments.model import Started, StartPayment
+from lockstep.payments.model import Started, StartPayment, StockNotHeld
 from lockstep.payments.start import start
 from lockstep.upkeep.sweep import sweep
 from tests.support import passing_time
@@ -26,6 +27,7 @@ from tests.support.money_plan import Act
 from tests.support.wire import Wire
 
 FEN: Final = Decimal("0.01")
+PATIENCE: Final = 4
 
 
 class NothingThere(Exception):
@@ -58,15 +60,27 @@ class Acts:
         return type(outcome).__name__
 
     def start(self, act: Act) -> str:
+        """As often as it takes a patient member: until it is the order's turn for its stock, and
+        until the channel has made a code to scan."""
         order, to = _order(act), self.alipay.service.merchant_url
         command = StartPayment(order.member_id, order.order_no, act.product, to)
-        outcome = start(command, self.connect)
-        if isinstance(outcome, Started):
-            if act.product != "qr":
-                _follow(outcome.link)
-            if outcome.attempt.out_trade_no not in act.member.numbers:
-                act.member.numbers.append(outcome.attempt.out_trade_no)
-        return type(outcome).__name__
+        for _ in range(PATIENCE):
+            try:
+                outcome = start(command, self.connect)
+            except TryAgain:
+                continue
+            if isinstance(outcome, Started):
+                self._see(act, outcome)
+            if not isinstance(outcome, StockNotHeld):
+                return type(outcome).__name__
+            self.deliver(act)
+        return "gave up"
+
+    def _see(self, act: Act, started: Started) -> None:
+        if act.product != "qr":
+            _follow(started.link)
+        if started.attempt.out_trade_no not in act.member.numbers:
+            act.member.numbers.append(started.attempt.out_trade_no)
 
     def open(self, act: Act) -> str:
         return self._books.open(_page(act)).status

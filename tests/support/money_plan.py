@@ -12,7 +12,7 @@ from typing import Final
 from lockstep.orders.model import Order, PlaceOrder
 from lockstep.payments.model import Product
 
-STOCK: Final = {1001: 50, 1002: 2000, 1003: 2000, 1004: 2000, 1005: 2000, 2001: 50, 2002: 2000}
+STOCK: Final = {1001: 70, 1002: 2000, 1003: 2000, 1004: 2000, 1005: 2000, 2001: 70, 2002: 2000}
 # A single fen has no parts, and what three of them cost has some that are odd.
 PRICE: Final = {1003: "0.01", 1004: "33.33"}
 HOT: Final = {2001, 2002}
@@ -48,11 +48,11 @@ FATES: Final = {
     "place expire in_time in_time": 3,
     # Paid, and no notice tells.
     "place start untold": 4,
-    "place start untold_cancel": 4,
+    "place start untold_cancel": 7,
     "place start poll untold poll": 3,
     # Refunds by operators, each key repeated; in the merchant's console; and after the last day.
-    "place start pay refund_part refund_part refund_rest": 4,
-    "place start pay refund_rest refund_rest": 4,
+    "place start pay refund_part refund_part refund_rest": 6,
+    "place start pay refund_rest refund_rest refund_rest": 6,
     "place start pay refund_part console_part": 4,
     "place start pay console_part refund_rest": 4,
     "place start pay console_rest": 3,
@@ -105,7 +105,7 @@ def plan(seed: int, orders: int) -> list[Act]:
     for n, fate in enumerate(_dealt(chance, orders), start=1):
         member = Member(n, PlaceOrder(n % 60 + 1, f"k{n}", _lines(chance)))
         words = fate.split()
-        moments = _moments(chance, len(words))
+        moments = _moments(chance, words)
         acts += [
             (at, Act(word, member, chance.choice(PRODUCTS)))
             for at, word in zip(moments, words, strict=True)
@@ -116,10 +116,12 @@ def plan(seed: int, orders: int) -> list[Act]:
     return [act for _, act in sorted(acts, key=lambda timed: timed[0])]
 
 
-def _moments(chance: random.Random, count: int) -> list[float]:
-    """In half of all fates, the last two acts begin at the same moment."""
-    moments = sorted(chance.random() for _ in range(count))
-    if count > 2 and chance.random() < 0.5:
+def _moments(chance: random.Random, words: list[str]) -> list[float]:
+    """Placed early, so that there is time for the rest. In half of all fates the last two acts
+    begin at the same moment, unless the first of them must be over for the other to make sense."""
+    first = chance.random() * 0.5
+    moments = [first, *sorted(chance.uniform(first, 1) for _ in words[1:])]
+    if len(words) > 2 and words[-2] != "start" and chance.random() < 0.5:
         moments[-2] = moments[-1]
     return moments
 

@@ -39,7 +39,8 @@ FAULTS: Final = {
 }
 RATES: Final = {
     **{method: dict.fromkeys(actions, 0.05) for method, actions in FAULTS.items()},
-    NOTICE: {"twice": 0.15, "late": 0.15, "delay": 0.15},
+    REFUND: dict.fromkeys(FAULTS[REFUND], 0.08),
+    NOTICE: {"twice": 0.15, "late": 0.1, "delay": 0.15},
 }
 ROUNDS_MAX: Final = 40
 # By the channel's clock, between two rounds: longer than it wants refunds of a trade apart, and in
@@ -64,13 +65,14 @@ OPEN_ENDS: Final = {
 
 
 class Storm:
-    """``seen`` counts what the acts came to."""
+    """``seen`` counts what the acts came to, ``faults`` what functions and sweeps caught."""
 
     def __init__(self, seed: int, alipay: LocalAlipay, clock: PassingClock) -> None:
         self.alipay, self.clock = alipay, clock
         self.wire = Wire(seed)
         self.acts = Acts(alipay, clock, self.wire)
         self.seen: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
         self._counting = threading.Lock()
         alipay.sink = _hear
         alipay.service.post.find_merchant_at(alipay.service.merchant_url)
@@ -88,6 +90,10 @@ class Storm:
             came_to = refused.sub_code
         with self._counting:
             self.seen[f"{act.what}: {came_to}"] += 1
+
+    def count_fault(self, *words: str) -> None:
+        with self._counting:
+            self.faults["".join(words)] += 1
 
     def ends(self) -> None:
         """No more faults, and what was held back goes on its way."""
