@@ -8,7 +8,7 @@ import pytest
 
 from functions import sweep_expired
 from lockstep.alipay import gateway
-from lockstep.alipay.answers import Done, NotExecuted
+from lockstep.alipay.answers import Done, NotExecuted, TradeStatus
 from lockstep.alipay.model import NoticeKind
 from lockstep.errors import SettingMissing
 from lockstep.orders.model import Order
@@ -29,6 +29,7 @@ from tests.support.channel import (
     NOT_EXIST,
     NOT_WAITING,
     ScriptedChannel,
+    a_trade,
     cancel,
     closed,
     paid,
@@ -102,6 +103,20 @@ def test_what_was_paid_is_paid_however_late_it_is_told(database, order, query, c
     assert state(database) == ("PAID", None, "PAID", False)
     assert_at_rest(database)
     assert database.stock(1001) == (9, 0)
+
+
+def test_a_page_whose_number_was_paid_before_it_was_opened_does_not_keep_its_order_open(database):
+    a_sku(database)
+    order = an_order()
+    trade = a_trade(order.order_no, TradeStatus.TRADE_SUCCESS, amount="9.91")
+    told = {"trade_no": trade.trade_no, "total_amount": trade.total_amount}
+    assert accept(a_trade_notice(order, **told)) is Result.REFUND_PENDING
+    start(order.order_no)
+    age(database, TTL + 60)
+    swept = sweep(unlimited, ScriptedChannel(query=Done(trade)))
+    assert (swept.asked, swept.orders_closed) == (1, 1)
+    assert state(database) == ("CLOSED", "EXPIRED", "PAID", False)
+    assert_at_rest(database)
 
 
 def test_while_the_channel_says_nothing_the_order_keeps_its_hold_and_is_asked_ever_less_often(

@@ -7,6 +7,7 @@ with local_alipay() as alipay:                     notices go to `alipay.sink`, 
     alipay.faults.add("alipay.trade.refund", "lose_response")
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +53,26 @@ class FakeClock:
 
     def go(self, **time: float) -> None:
         self.now += timedelta(**time)
+
+
+@dataclass
+class PassingClock:
+    """The real time, and as much more as it was told to go ahead; each thread may date back what it
+    does."""
+
+    ahead: timedelta = timedelta(0)
+    _thread: threading.local = field(default_factory=threading.local)
+
+    def __call__(self) -> datetime:
+        return utc_now() + self.ahead - getattr(self._thread, "back", timedelta(0))
+
+    @contextmanager
+    def back(self, time: timedelta) -> Iterator[None]:
+        self._thread.back = time
+        try:
+            yield
+        finally:
+            self._thread.back = timedelta(0)
 
 
 @dataclass
