@@ -192,6 +192,7 @@ CREATE TABLE `oms_order_payment` (
   `state` varchar(20) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `reason` varchar(24) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
   `refunded_amount` decimal(18,2) NOT NULL DEFAULT '0.00',
+  `told_amount` decimal(18,2) NOT NULL DEFAULT '0.00',
   `gateway_paid_at` datetime(3) DEFAULT NULL,
   `finished_at` datetime(3) DEFAULT NULL COMMENT 'the channel takes no refund after this',
   `created_at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
@@ -202,8 +203,8 @@ CREATE TABLE `oms_order_payment` (
   KEY `ix_payment_order` (`order_id`,`id`),
   KEY `ix_payment_state` (`state`,`created_at`),
   CONSTRAINT `ck_payment_amounts` CHECK (((`amount` > 0) and (`refunded_amount` between 0 and `amount`))),
-  CONSTRAINT `ck_payment_order` CHECK (((`order_id` is not null) or (`state` in (_utf8mb4'UNMATCHED',_utf8mb4'REFUND_PENDING',_utf8mb4'REFUNDING',_utf8mb4'REFUNDED',_utf8mb4'REFUND_FAILED')))),
-  CONSTRAINT `ck_payment_state` CHECK ((`state` in (_utf8mb4'RECEIVED',_utf8mb4'APPLIED',_utf8mb4'REFUND_PENDING',_utf8mb4'REFUNDING',_utf8mb4'REFUNDED',_utf8mb4'REFUND_FAILED',_utf8mb4'REINSTATE_PENDING',_utf8mb4'UNMATCHED')))
+  CONSTRAINT `ck_payment_order` CHECK (((`order_id` is not null) or (`state` in (_ascii'UNMATCHED',_ascii'REFUND_PENDING',_ascii'REFUNDING',_ascii'REFUNDED',_ascii'REFUND_FAILED')))),
+  CONSTRAINT `ck_payment_state` CHECK ((`state` in (_ascii'RECEIVED',_ascii'APPLIED',_ascii'REFUND_PENDING',_ascii'REFUNDING',_ascii'REFUNDED',_ascii'REFUND_FAILED',_ascii'REINSTATE_PENDING',_ascii'UNMATCHED')))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
 CREATE TABLE `oms_order_request` (

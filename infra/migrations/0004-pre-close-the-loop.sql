@@ -31,6 +31,14 @@ ALTER TABLE oms_refund
     ADD CONSTRAINT ck_refund_next_try CHECK (
         state NOT IN ('DUE', 'CALLING', 'UNKNOWN') OR next_try_at IS NOT NULL);
 
+-- The largest total of refunds that the channel told: every refund up to it is counted.
+ALTER TABLE oms_order_payment
+    ADD COLUMN told_amount DECIMAL(18, 2) NOT NULL DEFAULT 0.00 AFTER refunded_amount;
+
+UPDATE oms_order_payment
+SET told_amount = refunded_amount
+WHERE refunded_amount > 0;
+
 -- What went back so far was told by cumulative notices only: one row stands for all of it.
 INSERT INTO oms_refund (payment_id, out_request_no, amount, state, requested_by, reason, done_at)
 SELECT id, CONCAT('X', CAST(refunded_amount * 100 AS SIGNED)), refunded_amount, 'DONE', 'alipay',

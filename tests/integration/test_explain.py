@@ -163,6 +163,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.MARK_DUE": ((None, 10, 1, 1), REFUND),
     "payments.MARK_FAILED": (("X", 1, 1), REFUND),
     "payments.ADD_REFUNDED": ({"id": 1, "amount": "1.00"}, PAYMENT),
+    "payments.MARK_TOLD": (("1.00", 1), PAYMENT),
     "payments.MARK_PAYMENT_REFUNDING": ((1,), PAYMENT),
     "payments.MARK_PAYMENT_FAILED": ((1,), PAYMENT),
     "payments.GIVE_UNMATCHED_BACK": ((1,), PAYMENT),

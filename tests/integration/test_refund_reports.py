@@ -10,11 +10,14 @@ from itertools import permutations
 
 import pytest
 
+from lockstep.alipay.answers import Done, RefundReply
 from lockstep.db.transaction import in_transaction
 from lockstep.payments import refund_store
 from lockstep.payments.ask_refund import Asked, AskRefund, RefundTooLarge, ask_refund
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
+from lockstep.payments.revisit import ask as ask_channel
+from lockstep.payments.revisit import claim_notice, conclude
 from tests.support.builders import a_sku, assert_at_rest
 from tests.support.database import Database
 from tests.support.notices import (
@@ -161,7 +164,9 @@ def test_while_a_refund_is_in_flight_a_larger_total_is_not_decidable(database, c
     assert database.value("SELECT next_try_at <= NOW(3) FROM oms_refund") == 1
     assert payment_row(database)["refunded_amount"] == Decimal("0.00")
     channel.work_off(database)
-    assert told(total, "R9") is Result.REFUND_RECORDED
+    look_again(database, channel)
+    assert notice_rows(database)[1][1:] == ("QUERY_DUE", "REFUND_AMONG_OURS")
+    look_again(database, channel)
     assert refund_rows(database) == [
         (number, Decimal("3.00"), "DONE", None),
         ("R9", Decimal("2.00"), "DONE", None),
@@ -213,8 +218,8 @@ def test_reports_come_to_the_same_in_any_order(database, channel, order_id, orde
         else:
             tell(name)
     channel.work_off(database)
-    for name in notices:  # what could not be decided is decided again
-        tell(name)
+    for _ in range(2):  # what could not be decided is decided again, and then asked about
+        look_again(database, channel)
     assert order_row(database) == ("REFUNDED", None, ALL, ALL)
     assert payment_row(database)["refunded_amount"] == ALL
     assert {row[1] for row in notice_rows(database)} == {"DONE"}
@@ -222,16 +227,32 @@ def test_reports_come_to_the_same_in_any_order(database, channel, order_id, orde
     assert ours == (number, Decimal("3.00"), "DONE", None)
     assert {row[2] for row in others} == {"DONE"}
     assert sum(row[1] for row in others) == Decimal("6.90")
-    in_turn = order.index("part") < order.index("all") and not is_first(order, "all")
-    if in_turn and not is_first(order, "part"):
+    if order.index("ours") < order.index("part") < order.index("all"):
         assert [row[:2] for row in others] == [("R2", Decimal("2.00")), ("R3", Decimal("4.90"))]
     assert channel.executed[number] == 1
     assert_at_rest(database)
 
 
-def is_first(order: tuple[str, ...], name: str) -> bool:
-    """Before our own refund has ended."""
-    return order.index(name) < min(order.index("try"), order.index("ours"))
+# 2.00 in the console, then ours of 3.00, then 1.00 in the console.
+@pytest.mark.parametrize("order", list(permutations(("try", "R2", "ours", "R3"))), ids="-".join)
+def test_refunds_of_the_console_around_ours_come_to_the_same(database, channel, order_id, order):
+    channel.console_refund("R2", "2.00")
+    number = ask("3.00")
+    channel.faults.append(LOSE_THE_ANSWER)
+    channel.try_refund(the_refund(database))
+    channel.console_refund("R3", "1.00")
+    time_passes(database)
+    notices = {"R2": ("2.00", "R2"), "ours": ("5.00", number), "R3": ("6.00", "R3")}
+    for name in order:
+        if name == "try":
+            channel.try_refund(the_first(database))
+        else:
+            told(Decimal(notices[name][0]), notices[name][1], f"N-{name}")
+        look_again(database, channel)
+    look_again(database, channel)
+    assert {row[1] for row in notice_rows(database)} == {"DONE"}
+    assert refund_rows(database)[0] == (number, Decimal("3.00"), "DONE", None)
+    assert_gone_back(database, "6.00")
 
 
 def test_what_a_later_total_brought_with_it_is_not_counted_again(database, channel, order_id):
@@ -270,3 +291,118 @@ def test_one_that_is_being_called_is_not_hurried(database, channel, order_id):
     in_transaction(lambda tx: refund_store.claim_call(tx, refund_id, 60))
     assert told(Decimal("2.00"), "R9") is Result.QUERY_DUE
     assert database.value("SELECT next_try_at > NOW(3) FROM oms_refund") == 1
+
+
+# --- what the console did, and no notice told ----------------------------------------------------
+
+
+def refunds_in_ledger(database: Database) -> Decimal:
+    value = database.value("SELECT SUM(amount) FROM oms_money_entry WHERE kind = 'REFUND'")
+    return -Decimal(value)
+
+
+def assert_gone_back(database: Database, total: str) -> None:
+    """Payment, ledger and order agree."""
+    known = payment_row(database)["refunded_amount"], refunds_in_ledger(database)
+    assert known == (Decimal(total), Decimal(total))
+    assert order_row(database)[3] == Decimal(total)
+    assert_at_rest(database)
+
+
+def look_again(database: Database, channel: RefundChannel) -> None:
+    """Decide every notice again that waits, with what the channel says."""
+    database.execute(
+        "UPDATE oms_notice SET next_ask_at = NOW(3) - INTERVAL 1 SECOND "
+        "WHERE next_ask_at IS NOT NULL"
+    )
+    for row in database.rows("SELECT id FROM oms_notice WHERE state <> 'DONE' ORDER BY id"):
+        question = claim_notice(row["id"])
+        assert question is not None
+        conclude(question, ask_channel(channel.connect, question))
+
+
+def test_the_total_of_our_own_answer_books_what_the_console_did_untold(database, channel, order_id):
+    channel.console_refund("R9", "4.00")
+    number = ask("3.00")
+    assert channel.work_off(database) == [Tried.DONE]
+    assert refund_rows(database) == [
+        (number, Decimal("3.00"), "DONE", None),
+        ("X700", Decimal("4.00"), "DONE", None),
+    ]
+    assert_gone_back(database, "7.00")
+    assert told(Decimal("4.00"), "R9") is Result.REFUND_RECORDED
+    assert told(Decimal("7.00"), number, "N3") is Result.REFUND_RECORDED
+    assert_gone_back(database, "7.00")
+
+
+def test_our_answer_that_makes_it_all_ends_the_order(database, channel, order_id):
+    channel.console_refund("R9", "6.90")
+    ask("3.00")
+    assert channel.work_off(database) == [Tried.DONE]
+    assert order_row(database)[0] == "REFUNDED"
+    assert_gone_back(database, "9.90")
+
+
+def test_a_total_of_more_than_was_paid_books_our_refund_alone(database, channel, order_id):
+    ask("3.00")
+    channel.faults.append(Done(RefundReply(True, Decimal("9.91"))))
+    assert channel.try_refund(the_refund(database)) is Tried.DONE
+    assert_gone_back(database, "3.00")
+    assert len(refund_rows(database)) == 1
+
+
+def ours_done_by_a_question(database: Database, channel: RefundChannel, amount: str) -> str:
+    number = ask(amount)
+    channel.faults.append(LOSE_THE_ANSWER)
+    assert channel.work_off(database) == [Tried.UNKNOWN, Tried.DONE]
+    return number
+
+
+@pytest.mark.parametrize("ours", ["3.00", "5.00"])
+def test_a_console_refund_before_ours_is_asked_about(database, channel, order_id, ours):
+    """Its total alone might as well be ours and a smaller one, or ours alone."""
+    total = channel.console_refund("R9", "4.00")
+    number = ours_done_by_a_question(database, channel, ours)
+    assert told(total, "R9") is Result.QUERY_DUE
+    assert notice_rows(database)[1][1:] == ("QUERY_DUE", "REFUND_AMONG_OURS")
+    assert payment_row(database)["refunded_amount"] == Decimal(ours)
+    look_again(database, channel)
+    assert refund_rows(database) == [
+        (number, Decimal(ours), "DONE", None),
+        ("R9", Decimal("4.00"), "DONE", None),
+    ]
+    assert notice_rows(database)[1][1] == "DONE"
+    assert told(total, "R9", "N3") is Result.REFUND_RECORDED
+    assert_gone_back(database, str(channel.total()))
+
+
+def test_a_console_refund_after_ours_is_asked_about_too(database, channel, order_id):
+    ours_done_by_a_question(database, channel, "3.00")
+    channel.console_refund("R8", "1.00")  # its notice is lost, or late
+    assert told(channel.console_refund("R9", "4.00"), "R9") is Result.QUERY_DUE
+    look_again(database, channel)
+    assert [row[:2] for row in refund_rows(database)[1:]] == [
+        ("R9", Decimal("4.00")),
+        ("X800", Decimal("1.00")),
+    ]
+    assert told(Decimal("4.00"), "R8", "N3") is Result.REFUND_RECORDED
+    assert_gone_back(database, "8.00")
+
+
+def test_a_named_refund_that_the_channel_does_not_find_is_asked_about_again(
+    database, channel, order_id
+):
+    ours_done_by_a_question(database, channel, "3.00")
+    assert told(Decimal("4.00"), "R9") is Result.QUERY_DUE
+    look_again(database, channel)
+    assert notice_rows(database)[1][1:] == ("QUERY_DUE", "REFUND_AMONG_OURS")
+    assert database.value("SELECT next_ask_at > NOW(3) FROM oms_notice WHERE notify_id = 'N2'") == 1
+    assert_gone_back(database, "3.00")
+
+
+def test_a_total_told_with_our_own_refund_places_it(database, channel, order_id):
+    number = ours_done_by_a_question(database, channel, "3.00")
+    assert told(Decimal("3.00"), number) is Result.REFUND_RECORDED
+    assert told(channel.console_refund("R9", "4.00"), "R9", "N3") is Result.REFUND_RECORDED
+    assert refund_rows(database)[1][:2] == ("R9", Decimal("4.00"))
+    assert_gone_back(database, "7.00")

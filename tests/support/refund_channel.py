@@ -101,7 +101,7 @@ class RefundChannel:
         return reply
 
     def query_refund(
-        self, *, trade_no: str, out_request_no: str, timeout_seconds: int
+        self, *, trade_no: str, out_request_no: str, timeout_seconds: int = 4
     ) -> Outcome[RefundFound]:
         self.calls.append(("query_refund", out_request_no))
         self.during()

@@ -58,7 +58,8 @@ class TradeReport:
     """What the channel says of a trade, in a notice or when it was asked.
 
     Amounts are yuan, quantised to fen; times are aware, in UTC. `refund_fee` is the total refunded
-    so far; None: not said. `told_by` names the source for the trail: a notify_id, or `query`.
+    so far, `named_amount` what the refund `out_biz_no` is alone; None: not said. `told_by` names
+    the source for the trail: a notify_id, or `query`.
     """
 
     kind: NoticeKind
@@ -71,6 +72,7 @@ class TradeReport:
     gmt_close: datetime | None
     is_finished: bool
     told_by: str
+    named_amount: Decimal | None = None
 
     @property
     def evidence(self) -> dict[str, str]:

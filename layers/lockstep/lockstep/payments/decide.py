@@ -6,6 +6,8 @@ A notice that speaks of a payment which is not known yet waits; it is decided fr
 as soon as the payment is, however that came to be known.
 """
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from lockstep.alipay.answers import Trade
@@ -24,9 +26,16 @@ _NOTICE_STATE: Final = {
 }
 
 
-def decide(tx: Tx, notice: TradeNotice, notice_id: int, stored: NoticeState) -> Result:
-    """Do what ``notice``, whose inbox row the caller has locked, says; keep what it came to."""
-    settled = _settle(tx, notice.report)
+def decide(
+    tx: Tx,
+    notice: TradeNotice,
+    notice_id: int,
+    stored: NoticeState,
+    named_amount: Decimal | None = None,
+) -> Result:
+    """Do what ``notice``, whose inbox row the caller has locked, says; keep what it came to.
+    ``named_amount`` is what the channel said of the refund that it names."""
+    settled = _settle(tx, replace(notice.report, named_amount=named_amount))
     finish(tx, notice_id, settled, stored)
     return settled.result
 

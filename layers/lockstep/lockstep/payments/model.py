@@ -100,7 +100,8 @@ RESULTS_TO_RESEND: Final = frozenset({Result.UNMATCHED, Result.CONFLICT})
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment's row. ``order_id`` is None while the money fits no order."""
+    """A payment's row. ``order_id`` is None while the money fits no order; ``told_amount`` is the
+    largest total of refunds that the channel told, up to which every refund is counted."""
 
     id: int
     trade_no: str
@@ -108,6 +109,7 @@ class Payment:
     amount: Decimal
     state: PaymentState
     refunded_amount: Decimal
+    told_amount: Decimal
 
 
 @dataclass(frozen=True, slots=True)

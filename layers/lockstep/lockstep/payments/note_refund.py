@@ -3,7 +3,8 @@
 The channel tells a trade's total, and of which refund this is the news. So a report first completes
 that refund, if it is one of ours, by its number. What the total then has more than we know went
 back in the merchant's console, unless another refund of ours is in flight: then only its end can
-tell the two apart.
+tell the two apart. A refund of ours that is done by an answer without a total may have come before
+the report or after it: then only the channel can tell how much the refund is that it names.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ from typing import Final
 from lockstep.alipay.model import TradeReport
 from lockstep.db.transaction import Tx
 from lockstep.observability import count
-from lockstep.orders.model import TradedOrder
-from lockstep.payments import refund_store, store
+from lockstep.orders.model import LockedOrder, TradedOrder
+from lockstep.payments import refund_store, refundable_store, store
 from lockstep.payments.end_refund import complete, went_back
 from lockstep.payments.model import ACTOR, Payment, Result, Settled
 from lockstep.payments.refund_model import Refund, RefundState
 
+REFUND_AMONG_OURS: Final = "REFUND_AMONG_OURS"
 _TOLD: Final = "told by the channel"
 
 
@@ -37,36 +39,98 @@ def note_refund(
         return Settled(Result.QUERY_DUE, "REFUND_WITHOUT_AMOUNT")
     refunds = refund_store.read_refunds(tx, payment.id)
     named = next((r for r in refunds if r.out_request_no == report.out_biz_no), None)
-    news = None if _is_counted(payment, refunds, total) else named
-    if max(total, _sum_with(payment, news)) > payment.amount:
+    news = _news(report, total, payment, refunds, named)
+    if news is None:
+        return Settled(Result.QUERY_DUE, REFUND_AMONG_OURS)
+    if max(total, payment.refunded_amount + news) > payment.amount:
         count("TradeConflict")
         return Settled(Result.CONFLICT, "REFUNDED_MORE_THAN_PAID")
-    if news is not None:
-        payment = complete(tx, order, payment, news)
+    if news:
+        payment = _book_named(tx, order, payment, report.out_biz_no or "", named, news)
     if report.is_finished:
         store.mark_finished(tx, payment.id, report.gmt_close)
-    in_flight = [r for r in refunds if r.is_in_flight and r is not named]
+    others = [refund for refund in refunds if refund is not named]
+    named_amount = news if named is None else named.amount
+    number = None if named_amount else report.out_biz_no
+    if book_total(tx, order, payment, others, total, named_amount=named_amount, number=number):
+        return Settled(Result.REFUND_RECORDED)
+    return Settled(Result.QUERY_DUE, "REFUND_IN_FLIGHT")
+
+
+def book_total(
+    tx: Tx,
+    order: LockedOrder | None,
+    payment: Payment,
+    others: Sequence[Refund],
+    total: Decimal,
+    *,
+    named_amount: Decimal,
+    number: str | None = None,
+) -> bool:
+    """Book what ``total``, no more than was paid, has more than all refunds that are known.
+
+    ``others`` are all but the refund that it was told with, whose ``named_amount`` is booked.
+    Effect: a refund, DONE, of ``number``, or of the total where that is taken or missing. False,
+    and nothing booked: while another refund is in flight, nobody can tell the two apart.
+    """
     excess = total - payment.refunded_amount
+    in_flight = [refund for refund in others if refund.is_in_flight]
     if excess > 0 and in_flight:
         _hurry(tx, in_flight)
-        return Settled(Result.QUERY_DUE, "REFUND_IN_FLIGHT")
+        return False
     if excess > 0:
-        number = _number(report.out_biz_no, named, total)
-        refund_store.insert_done(tx, payment.id, number, excess, ACTOR, _TOLD)
-        went_back(tx, order, payment, number, excess)
-    return Settled(Result.REFUND_RECORDED)
+        _book(tx, order, payment, number or f"X{int(total * 100)}", excess)
+    if excess > 0 or not _has_unplaced(payment, others, named_amount):
+        refundable_store.mark_told(tx, payment.id, total)
+    return True
 
 
-def _is_counted(payment: Payment, refunds: Sequence[Refund], total: Decimal) -> bool:
-    """A later total was told first, and with it came all that went back before."""
-    was_told = any(refund.requested_by == ACTOR for refund in refunds)
-    return was_told and total <= payment.refunded_amount
+def _book_named(
+    tx: Tx,
+    order: LockedOrder | None,
+    payment: Payment,
+    number: str,
+    named: Refund | None,
+    amount: Decimal,
+) -> Payment:
+    """Book the refund that a report names: ours, or one that the channel was asked about."""
+    if named is not None:
+        return complete(tx, order, payment, named)
+    return _book(tx, order, payment, number, amount)
 
 
-def _sum_with(payment: Payment, named: Refund | None) -> Decimal:
-    """What will have gone back once the refund that the report names is done."""
-    is_news = named is not None and named.state is not RefundState.DONE
-    return payment.refunded_amount + (named.amount if named and is_news else 0)
+def _book(
+    tx: Tx, order: LockedOrder | None, payment: Payment, number: str, amount: Decimal
+) -> Payment:
+    """Book a refund that was not ours."""
+    refund_store.insert_done(tx, payment.id, number, amount, ACTOR, _TOLD)
+    return went_back(tx, order, payment, number, amount)
+
+
+def _news(
+    report: TradeReport,
+    total: Decimal,
+    payment: Payment,
+    refunds: Sequence[Refund],
+    named: Refund | None,
+) -> Decimal | None:
+    """By how much the refund that is named is more than what is known, apart from the total; None:
+    the channel must be asked."""
+    if total <= payment.told_amount:
+        return Decimal()  # a later total was told first, and with it came all before it
+    if named is not None:
+        return Decimal() if named.state is RefundState.DONE else named.amount
+    if report.out_biz_no is None or total >= payment.amount:
+        return Decimal()
+    if _has_unplaced(payment, refunds, Decimal()):
+        return report.named_amount
+    return Decimal()
+
+
+def _has_unplaced(payment: Payment, others: Sequence[Refund], named_amount: Decimal) -> bool:
+    """Whether refunds of ours are done that no total is known to have in it."""
+    is_ours = any(r.state is RefundState.DONE and r.requested_by != ACTOR for r in others)
+    return is_ours and payment.refunded_amount - named_amount > payment.told_amount
 
 
 def _hurry(tx: Tx, in_flight: Sequence[Refund]) -> None:
@@ -74,8 +138,3 @@ def _hurry(tx: Tx, in_flight: Sequence[Refund]) -> None:
     for refund in in_flight:
         if refund.state is RefundState.UNKNOWN:
             refund_store.defer(tx, refund.id, 0)
-
-
-def _number(told: str | None, named: Refund | None, total: Decimal) -> str:
-    """The number of a refund that was not ours: as told, or by the total that it led to."""
-    return told if told and named is None else f"X{int(total * 100)}"

@@ -9,6 +9,7 @@ Number and amount are the row's, so that no try can become a second refund.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never
@@ -20,6 +21,7 @@ from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import complete, give_up
+from lockstep.payments.note_refund import book_total
 from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 from lockstep.payments.refund_talk import (
     ASK_AFTER_SECONDS,
@@ -171,8 +173,9 @@ def _conclude(tx: Tx, task: Task, verdict: Verdict) -> Tried:
         return Tried.OVERTAKEN
     refund = replace(locked.refund, tries=task.tries)
     match verdict:
-        case WentBack():
-            complete(tx, locked.order, locked.payment, refund)
+        case WentBack(total):
+            payment = complete(tx, locked.order, locked.payment, refund)
+            _book_total(tx, locked, payment, total)
             return Tried.DONE
         case Unclear(code, seconds):
             ours = refund_store.mark_unknown(tx, refund.id, task.tries, code, seconds)
@@ -185,6 +188,18 @@ def _conclude(tx: Tx, task: Task, verdict: Verdict) -> Tried:
             return Tried.FAILED if ours else Tried.OVERTAKEN
         case _:
             assert_never(verdict)
+
+
+def _book_total(tx: Tx, locked: _Locked, payment: RefundablePayment, total: Decimal | None) -> None:
+    """Book what went back in the merchant's console and was told by nobody, if a total shows it."""
+    if total is None:
+        return
+    if total > payment.amount:
+        count("TradeConflict")
+        return
+    others = [other for other in locked.refunds if other.id != locked.refund.id]
+    amount = locked.refund.amount
+    book_total(tx, locked.order, payment, others, total, named_amount=amount)
 
 
 def _count(verdict: Verdict) -> None:

@@ -80,7 +80,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """The money is on its way to the buyer."""
+    """The money is on its way to the buyer. ``total``: what of the trade has gone back by now."""
+
+    total: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,9 @@ def ask(gateway: "Gateway", task: Task) -> Verdict:
 def _of_refund(task: Task, outcome: "Outcome[RefundReply]") -> Verdict:
     match outcome:
         case Done(reply):
-            return WentBack() if reply.fund_changed else Unclear(None, ASK_AFTER_SECONDS)
+            return (
+                WentBack(reply.refunded) if reply.fund_changed else Unclear(None, ASK_AFTER_SECONDS)
+            )
         case Unknown():
             return Unclear(None, _pause(task))
         case NotExecuted(code, is_our_fault):

@@ -25,7 +25,7 @@ def read_refund_place(reader: Reader, refund_id: int) -> tuple[int, int | None] 
 
 
 LOCK_REFUNDABLE: Final = """
-SELECT id, trade_no, order_id, amount, state, refunded_amount, reason,
+SELECT id, trade_no, order_id, amount, state, refunded_amount, told_amount, reason,
        finished_at IS NOT NULL AS is_finished
 FROM oms_order_payment
 WHERE id = %s
@@ -38,7 +38,7 @@ def lock_refundable(tx: Tx, payment_id: int) -> RefundablePayment | None:
 
 
 READ_APPLIED: Final = """
-SELECT id, trade_no, order_id, amount, state, refunded_amount, reason,
+SELECT id, trade_no, order_id, amount, state, refunded_amount, told_amount, reason,
        finished_at IS NOT NULL AS is_finished
 FROM oms_order_payment
 WHERE applied_to = %s
@@ -57,7 +57,7 @@ def _payment(row: Row | None) -> RefundablePayment | None:
     return RefundablePayment(**{**row, "state": state, "is_finished": is_finished})
 
 
-# --- states --------------------------------------------------------------------------------------
+# --- sums and states -----------------------------------------------------------------------------
 
 # Each refund that is done is added once, by whoever moved its row to DONE.
 ADD_REFUNDED: Final = """
@@ -71,6 +71,19 @@ WHERE id = %(id)s
 def add_refunded(tx: Tx, payment_id: int, amount: Decimal) -> bool:
     """False: that would be more than was paid."""
     return tx.execute(ADD_REFUNDED, {"id": payment_id, "amount": amount}) == 1
+
+
+# Totals are told in any order.
+MARK_TOLD: Final = """
+UPDATE oms_order_payment
+SET told_amount = GREATEST(told_amount, %s)
+WHERE id = %s
+"""
+
+
+def mark_told(tx: Tx, payment_id: int, total: Decimal) -> None:
+    """Every refund of the trade up to this total is counted."""
+    tx.execute(MARK_TOLD, (total, payment_id))
 
 
 # REFUND_PENDING | REFUND_FAILED -> REFUNDING. An APPLIED payment stays APPLIED.

@@ -17,7 +17,7 @@ class LatePayment(Payment):
 
 # A statement of its own after the order's lock, which covers the order's payments.
 READ_LATE_PAYMENTS: Final = """
-SELECT id, trade_no, order_id, amount, state, refunded_amount, gateway_paid_at
+SELECT id, trade_no, order_id, amount, state, refunded_amount, told_amount, gateway_paid_at
 FROM oms_order_payment
 WHERE order_id = %s
   AND state = 'REINSTATE_PENDING'

@@ -22,6 +22,8 @@ from lockstep.payments import revisit_store, store
 from lockstep.payments.attach import settle_known
 from lockstep.payments.decide import decide, finish, hear
 from lockstep.payments.model import PROVIDER, NoticeState, PaymentState, Result
+from lockstep.payments.note_refund import REFUND_AMONG_OURS
+from lockstep.payments.revisit_store import StoredNotice
 
 if TYPE_CHECKING:
     from lockstep.alipay.gateway import Gateway
@@ -70,18 +72,18 @@ def _claim(tx: Tx, notice_id: int) -> Question | None:
     stored = revisit_store.read_stored_notice(tx, notice_id)
     if stored is None:
         return None
-    asks_for = _what_to_ask(stored.state, stored.notice, is_known=stored.is_payment_known)
-    return Question(notice_id, stored.notice, asks_for, stored.is_last)
+    return Question(notice_id, stored.notice, _what_to_ask(stored), stored.is_last)
 
 
-def _what_to_ask(state: NoticeState, notice: TradeNotice, *, is_known: bool) -> Ask:
-    if state is not NoticeState.QUERY_DUE:
+def _what_to_ask(stored: StoredNotice) -> Ask:
+    notice = stored.notice
+    if stored.state is not NoticeState.QUERY_DUE:
         return Ask.NOTHING
-    if not is_known or notice.kind is NoticeKind.UNPAID_CLOSE:
+    if not stored.is_payment_known or notice.kind is NoticeKind.UNPAID_CLOSE:
         return Ask.TRADE
     if notice.kind is NoticeKind.REFUND and not notice.refund_fee:
         return Ask.REFUND if notice.out_biz_no else Ask.TRADE
-    return Ask.NOTHING
+    return Ask.REFUND if stored.reason == REFUND_AMONG_OURS else Ask.NOTHING
 
 
 def ask(connect: Callable[[], "Gateway"], question: Question) -> Answer:
@@ -128,17 +130,18 @@ def _conclude(tx: Tx, question: Question, answer: Answer) -> Result | None:
 
 def _decide_again(tx: Tx, question: Question, answer: Answer, stored: NoticeState) -> Result:
     notice, heard = question.notice, None
+    named_amount: Decimal | None = None
     match answer:
         case Done(Trade() as trade) if _is_of(trade, notice):
             heard = hear(tx, trade)
         case Done(RefundFound(is_done=True, amount=Decimal() as amount)):
-            notice = _with_amount(tx, notice, amount)
+            notice, named_amount = _with_amount(tx, notice, amount), amount
     if notice.kind is NoticeKind.UNPAID_CLOSE and heard is not None:
         # It spoke against the books; what the channel says now stands in its place.
         finish(tx, question.notice_id, heard, stored)
         return heard.result
     _match_money(tx, notice)
-    result = decide(tx, notice, question.notice_id, stored)
+    result = decide(tx, notice, question.notice_id, stored, named_amount)
     if result in FINAL_RESULTS and _has_no_order(tx, notice):
         # No other notice may wait for the order of money that the channel told of.
         store.finish_notice(tx, question.notice_id, NoticeState.UNMATCHED, "NO_SUCH_ORDER")
@@ -151,7 +154,9 @@ def _is_of(trade: Trade, notice: TradeNotice) -> bool:
 
 
 def _with_amount(tx: Tx, notice: TradeNotice, amount: Decimal) -> TradeNotice:
-    """``notice`` with the sum that it should have told: what is known, and this refund."""
+    """``notice`` with a sum if it told none: what is known, and this refund."""
+    if notice.refund_fee:
+        return notice
     orders.lock_order_of_trade(tx, notice.out_trade_no, PROVIDER, notice.trade_no)
     payment, _ = store.lock_payment(tx, PROVIDER, notice.trade_no)
     if payment is None or notice.out_biz_no is None:

@@ -26,7 +26,7 @@ def lease_notice(tx: Tx, notice_id: int, seconds: int) -> bool:
 READ_STORED_NOTICE: Final = """
 SELECT n.kind, n.notify_id, n.notify_type, n.app_id, n.seller_id, n.trade_no, n.out_trade_no,
        n.trade_status, n.total_amount, n.refund_fee, n.out_biz_no, n.gmt_payment, n.gmt_refund,
-       n.gmt_close, n.state, n.created_at <= TIMESTAMPADD(DAY, -1, NOW(3)) AS is_last,
+       n.gmt_close, n.state, n.reason, n.created_at <= TIMESTAMPADD(DAY, -1, NOW(3)) AS is_last,
        p.id IS NOT NULL AS is_payment_known
 FROM oms_notice AS n
 LEFT JOIN oms_order_payment AS p ON p.provider = n.provider AND p.trade_no = n.trade_no
@@ -40,6 +40,7 @@ class StoredNotice:
 
     notice: TradeNotice
     state: NoticeState
+    reason: str | None
     is_last: bool
     is_payment_known: bool
 
@@ -48,10 +49,10 @@ def read_stored_notice(reader: Reader, notice_id: int) -> StoredNotice | None:
     row = reader.one(READ_STORED_NOTICE, (notice_id,))
     if row is None:
         return None
-    state = NoticeState(row.pop("state"))
+    state, reason = NoticeState(row.pop("state")), row.pop("reason")
     is_last, is_payment_known = bool(row.pop("is_last")), bool(row.pop("is_payment_known"))
     notice = TradeNotice(**{**row, "kind": NoticeKind(row["kind"]), "subject": ""})
-    return StoredNotice(notice, state, is_last, is_payment_known)
+    return StoredNotice(notice, state, reason, is_last, is_payment_known)
 
 
 LOCK_STORED_NOTICE: Final = """

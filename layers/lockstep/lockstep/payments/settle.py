@@ -131,7 +131,9 @@ def _insert(
     payment_id = store.insert_payment(tx, PROVIDER, report, order_id, state, reason)
     book_payment(tx, order_id, payment_id, PROVIDER, report.trade_no, report.total_amount)
     nothing = Decimal("0.00")
-    return Payment(payment_id, report.trade_no, order_id, report.total_amount, state, nothing)
+    return Payment(
+        payment_id, report.trade_no, order_id, report.total_amount, state, nothing, nothing
+    )
 
 
 def _pay_or_keep(

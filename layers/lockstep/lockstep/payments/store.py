@@ -135,7 +135,8 @@ def read_due_notices(tx: Tx, provider: str, trade_no: str) -> list[tuple[int, Tr
 # A missing row locks nothing: two transactions with one new trade_no meet at the unique key. The
 # statement comes after the order's lock, so that it sees every notice of the order stored before.
 LOCK_PAYMENT: Final = """
-SELECT p.id, p.trade_no, p.order_id, p.amount, p.state, p.refunded_amount, due.has_due_notices
+SELECT p.id, p.trade_no, p.order_id, p.amount, p.state, p.refunded_amount, p.told_amount,
+       due.has_due_notices
 FROM (
     SELECT EXISTS (
         SELECT 1
