@@ -262,7 +262,8 @@ def test_a_trade_that_cannot_be_refunded_is_asked_about_before_a_person_is(
 
 
 def _with_status(trade: Trade, status: TradeStatus) -> Trade:
-    return replace(trade, status=status)
+    """Of a trade that nobody paid."""
+    return replace(trade, status=status, paid_at=None)
 
 
 def test_a_trade_that_is_paid_after_all_is_refunded_after_all(database, channel, late):

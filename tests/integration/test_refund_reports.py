@@ -5,12 +5,13 @@ their own numbers in every order; those of the merchant's console may melt into 
 channel tells totals and a later one can be told first.
 """
 
+from dataclasses import replace
 from decimal import Decimal
 from itertools import permutations
 
 import pytest
 
-from lockstep.alipay.answers import Done, RefundReply
+from lockstep.alipay.answers import Done, RefundReply, Refused, TradeStatus
 from lockstep.db.transaction import in_transaction
 from lockstep.payments import refund_store
 from lockstep.payments.ask_refund import Asked, AskRefund, RefundTooLarge, ask_refund
@@ -19,6 +20,7 @@ from lockstep.payments.refund import Tried
 from lockstep.payments.revisit import ask as ask_channel
 from lockstep.payments.revisit import claim_notice, conclude
 from tests.support.builders import a_sku, assert_at_rest
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.notices import (
     notice_rows,
@@ -406,3 +408,50 @@ def test_a_total_told_with_our_own_refund_places_it(database, channel, order_id)
     assert told(channel.console_refund("R9", "4.00"), "R9", "N3") is Result.REFUND_RECORDED
     assert refund_rows(database)[1][:2] == ("R9", Decimal("4.00"))
     assert_gone_back(database, "7.00")
+
+
+def all_back_in_the_console(channel: RefundChannel) -> None:
+    """Nobody was told of it; to refund such a trade is refused because of its state."""
+    channel.console_refund("R9", "9.90")
+    channel.trades["T1"] = replace(channel.trades["T1"], status=TradeStatus.TRADE_CLOSED)
+    channel.faults.append(Refused("ACQ.TRADE_STATUS_ERROR"))
+
+
+@pytest.mark.parametrize("amount", [None, "3.00"])
+def test_a_trade_that_is_closed_though_paid_went_back_in_whole(database, channel, order_id, amount):
+    number = ask(amount)
+    all_back_in_the_console(channel)
+    assert channel.work_off(database) == [Tried.UNKNOWN, Tried.FAILED]
+    assert order_row(database)[0] == "REFUNDED"
+    assert refund_rows(database) == [
+        (number, ALL if amount is None else Decimal(amount), "FAILED", "ACQ.TRADE_STATUS_ERROR"),
+        ("X990", ALL, "DONE", None),
+    ]
+    assert told(ALL, "R9") is Result.REFUND_RECORDED
+    assert_gone_back(database, "9.90")
+
+
+def test_a_trade_that_is_closed_after_a_part_of_ours_books_the_rest(database, channel, order_id):
+    ask("3.00")
+    channel.work_off(database)
+    ask("2.00", "k2")
+    channel.console_refund("R9", "6.90")
+    channel.trades["T1"] = replace(channel.trades["T1"], status=TradeStatus.TRADE_CLOSED)
+    channel.faults.append(Refused("ACQ.TRADE_STATUS_ERROR"))
+    assert channel.work_off(database) == [Tried.UNKNOWN, Tried.FAILED]
+    assert refund_rows(database)[2] == ("X990", Decimal("6.90"), "DONE", None)
+    assert order_row(database)[0] == "REFUNDED"
+    assert_gone_back(database, "9.90")
+
+
+def test_late_money_of_a_trade_that_is_closed_though_paid_is_refunded(database, channel):
+    a_sku(database)
+    the_order(database)
+    cancel(42, "O1")
+    ALIPAY.accept()
+    all_back_in_the_console(channel)
+    assert channel.work_off(database) == [Tried.UNKNOWN, Tried.FAILED]
+    assert payment_state(database)[0] == "REFUNDED"
+    assert payment_row(database)["refunded_amount"] == refunds_in_ledger(database) == ALL
+    assert order_row(database)[0] == "CLOSED"
+    assert_at_rest(database)

@@ -66,6 +66,11 @@ class Trade:
     paid_at: datetime | None
     is_settled: bool
 
+    @property
+    def is_all_back(self) -> bool:
+        """A part that goes back leaves a paid trade open."""
+        return self.status is TradeStatus.TRADE_CLOSED and self.paid_at is not None
+
 
 @dataclass(frozen=True, slots=True)
 class RefundReply:

@@ -21,6 +21,7 @@ from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import complete, give_up
+from lockstep.payments.model import Payment
 from lockstep.payments.note_refund import book_total
 from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 from lockstep.payments.refund_talk import (
@@ -175,7 +176,7 @@ def _conclude(tx: Tx, task: Task, verdict: Verdict) -> Tried:
     match verdict:
         case WentBack(total):
             payment = complete(tx, locked.order, locked.payment, refund)
-            _book_total(tx, locked, payment, total)
+            _book_total(tx, locked, payment, total, refund.amount)
             return Tried.DONE
         case Unclear(code, seconds):
             ours = refund_store.mark_unknown(tx, refund.id, task.tries, code, seconds)
@@ -183,23 +184,28 @@ def _conclude(tx: Tx, task: Task, verdict: Verdict) -> Tried:
         case NotYet(code, seconds):
             ours = refund_store.mark_due(tx, refund.id, task.tries, code, seconds)
             return Tried.DUE if ours else Tried.OVERTAKEN
-        case Never(code):
-            ours = give_up(tx, locked.order, locked.payment, locked.refunds, refund, code)
+        case Never(code, total):
+            known = _book_total(tx, locked, locked.payment, total, Decimal())
+            ours = give_up(tx, locked.order, known, locked.refunds, refund, code)
             return Tried.FAILED if ours else Tried.OVERTAKEN
         case _:
             assert_never(verdict)
 
 
-def _book_total(tx: Tx, locked: _Locked, payment: RefundablePayment, total: Decimal | None) -> None:
-    """Book what went back in the merchant's console and was told by nobody, if a total shows it."""
+def _book_total(
+    tx: Tx, locked: _Locked, payment: Payment, total: Decimal | None, ours: Decimal
+) -> Payment:
+    """Book what went back in the merchant's console and was told by nobody, if ``total`` shows it,
+    with ``ours`` in it; the payment as it is now."""
     if total is None:
-        return
+        return payment
     if total > payment.amount:
         count("TradeConflict")
-        return
+        return payment
     others = [other for other in locked.refunds if other.id != locked.refund.id]
-    amount = locked.refund.amount
-    book_total(tx, locked.order, payment, others, total, named_amount=amount)
+    if not book_total(tx, locked.order, payment, others, total, named_amount=ours):
+        return payment
+    return replace(payment, refunded_amount=max(payment.refunded_amount, total))
 
 
 def _count(verdict: Verdict) -> None:

@@ -104,9 +104,11 @@ class NotYet:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """It was not done, or not so, and a person must see to it."""
+    """It was not done, or not so, and a person must see to it. ``total``: what of the trade has
+    gone back by now, where that is what stands in the way."""
 
     code: str
+    total: Decimal | None = None
 
 
 type Verdict = WentBack | Unclear | NotYet | Never
@@ -194,6 +196,8 @@ def _of_trade(task: Task, outcome: "Outcome[Trade]") -> Verdict:
     match outcome:
         case Done(trade) if trade.status is TradeStatus.TRADE_SUCCESS:
             return NotYet(task.code, _pause(task))
+        case Done(trade) if trade.is_all_back:
+            return Never(task.code or "ACQ.TRADE_STATUS_ERROR", trade.total_amount)
         case Done() | Refused("ACQ.TRADE_NOT_EXIST"):
             return Never(task.code or "ACQ.TRADE_NOT_EXIST")
         case Refused() | NotExecuted() | Unknown():
