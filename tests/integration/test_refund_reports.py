@@ -11,6 +11,7 @@ from itertools import permutations
 
 import pytest
 
+from lockstep import fingerprint
 from lockstep.alipay.answers import Done, RefundReply, Refused, TradeStatus
 from lockstep.db.transaction import in_transaction
 from lockstep.payments import refund_store
@@ -455,3 +456,62 @@ def test_late_money_of_a_trade_that_is_closed_though_paid_is_refunded(database, 
     assert payment_row(database)["refunded_amount"] == refunds_in_ledger(database) == ALL
     assert order_row(database)[0] == "CLOSED"
     assert_at_rest(database)
+
+
+def test_automatic_refunds_go_on_with_what_the_console_left(database, channel):
+    """It was told while ours waited for the merchant's balance."""
+    a_sku(database)
+    the_order(database)
+    cancel(42, "O1")
+    ALIPAY.accept()
+    channel.faults.append(Refused("ACQ.SELLER_BALANCE_NOT_ENOUGH"))
+    assert channel.try_refund(the_refund(database)) is Tried.DUE
+    told(channel.console_refund("R9", "3.00"), "R9")
+    assert channel.work_off(database) == [Tried.FAILED, Tried.DONE]
+    assert_goes_on(database, channel)
+    assert [row[0] for row in refund_rows(database)][1:] == [
+        "R9",
+        fingerprint.of_automatic_refund("alipay", "T1", 1),
+    ]
+
+
+def test_automatic_refunds_of_money_that_was_told_after_its_refund_go_on(database, channel):
+    a_sku(database)
+    the_order(database)
+    cancel(42, "O1")
+    assert told(channel.console_refund("R9", "3.00"), "R9") is Result.QUERY_DUE
+    ALIPAY.accept()
+    channel.work_off(database)
+    assert_goes_on(database, channel)
+
+
+def assert_goes_on(database: Database, channel: RefundChannel) -> None:
+    """3.00 went back in the console; the rest of late money by itself, and nobody is asked."""
+    assert [(row[1], row[2], row[3]) for row in refund_rows(database)] == [
+        (ALL, "FAILED", "EXCEEDS_REFUNDABLE"),
+        (Decimal("3.00"), "DONE", None),
+        (Decimal("6.90"), "DONE", None),
+    ]
+    assert payment_state(database)[0] == "REFUNDED"
+    assert channel.total() == refunds_in_ledger(database) == ALL
+    assert database.count("outbox", queue="refund") >= 2
+    assert_at_rest(database)
+
+
+def test_the_console_may_shrink_an_automatic_refund_twice(database, channel):
+    a_sku(database)
+    the_order(database)
+    cancel(42, "O1")
+    ALIPAY.accept()
+    told(channel.console_refund("R8", "3.00"), "R8")
+    time_passes(database)
+    assert channel.try_refund(the_first(database)) is Tried.FAILED
+    told(channel.console_refund("R9", "2.00"), "R9", "N3")
+    assert channel.work_off(database) == [Tried.FAILED, Tried.DONE]
+    assert [row[1] for row in refund_rows(database) if row[2] == "DONE"] == [
+        Decimal("3.00"),
+        Decimal("2.00"),
+        Decimal("4.90"),
+    ]
+    assert payment_state(database)[0] == "REFUNDED"
+    assert channel.total() == refunds_in_ledger(database) == ALL

@@ -39,23 +39,20 @@ def of_notice(content: Iterable[object]) -> str:
     return _sha256(["notice", 1, *(None if part is None else str(part) for part in content)])
 
 
-def of_automatic_refund(provider: str, trade_no: str) -> str:
-    """The out_request_no of the refund that a payment which no order takes calls for.
+def of_automatic_refund(provider: str, trade_no: str, n: int = 0) -> str:
+    """The out_request_no of the refund that a payment which no order takes calls for; after ``n``
+    refunds of it that were asked for here, the one of what is left.
 
     Derived from the trade and not from a row's id, so that a restored database asks for the same
     refund again and not for a second one. 33 characters: Alipay takes 64.
     """
-    return "A" + _sha256(["automatic-refund", 1, provider, trade_no])[:32]
+    again = [n] if n else []
+    return "A" + _sha256(["automatic-refund", 1, provider, trade_no, *again])[:32]
 
 
 def of_asked_refund(order_no: str, idempotency_key: str) -> str:
     """The out_request_no of the refund that a person asked for, by the key of the request."""
     return "O" + _sha256(["asked-refund", 1, order_no, idempotency_key])[:32]
-
-
-def of_rest_refund(provider: str, trade_no: str, refunded: Decimal) -> str:
-    """The out_request_no of a refund of what is left, ``refunded`` yuan of it being back."""
-    return "R" + _sha256(["rest-refund", 1, provider, trade_no, show_yuan(refunded)])[:32]
 
 
 def of_refund_request(amount: Decimal | None, reason: str, restock: Mapping[int, int]) -> str:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 
-from lockstep import fingerprint
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.payments import refund_store, refundable_store, store
 from lockstep.payments.model import (
@@ -13,7 +12,7 @@ from lockstep.payments.model import (
     PaymentNotWaiting,
     PaymentState,
 )
-from lockstep.payments.owe_refund import owe, owe_the_rest, stage_try
+from lockstep.payments.owe_refund import owe_anew, owe_the_rest, stage_try
 from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
 
 _BY_A_PERSON = "operator:"
@@ -61,13 +60,13 @@ def _give_back(tx: Tx, trade_no: str, operator: str, reason: str) -> GiveBackOut
 
 def _ask_again(tx: Tx, payment: Payment, operator: str, reason: str) -> None:
     rest = payment.amount - payment.refunded_amount
-    for refund in reversed(refund_store.read_refunds(tx, payment.id)):
+    refunds = refund_store.read_refunds(tx, payment.id)
+    for refund in reversed(refunds):
         if refund.state is RefundState.FAILED and refund.amount == rest:
             refund_store.ask_again(tx, refund.id, operator)
             stage_try(tx, refund.id, payment.id)
             return
-    number = fingerprint.of_rest_refund(PROVIDER, payment.trade_no, payment.refunded_amount)
-    owe(tx, payment.id, number, rest, requested_by=operator, reason=reason)
+    owe_anew(tx, payment, refunds, rest, reason, requested_by=operator)
 
 
 def _as_it_is(tx: Tx, payment_id: int) -> GiveBackOutcome:

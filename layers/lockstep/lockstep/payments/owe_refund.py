@@ -1,5 +1,6 @@
 """Ask for a refund: its row, with number and amount for ever, and the command to try it."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from lockstep import fingerprint
@@ -9,8 +10,8 @@ from lockstep.messaging import outbox
 from lockstep.messaging.contracts import RefundPayment
 from lockstep.observability import correlation_id
 from lockstep.payments import refund_store, refundable_store
-from lockstep.payments.model import PROVIDER, Payment, PaymentState
-from lockstep.payments.refund_model import SYSTEM, RefundState
+from lockstep.payments.model import ACTOR, PROVIDER, Payment, PaymentState
+from lockstep.payments.refund_model import SYSTEM, Refund, RefundState
 
 
 def owe(
@@ -50,6 +51,22 @@ def owe_the_rest(tx: Tx, payment: Payment, reason: str, *, requested_by: str = S
     return rest > 0 and owe(
         tx, payment.id, out_request_no, rest, requested_by=requested_by, reason=reason
     )
+
+
+def owe_anew(
+    tx: Tx,
+    payment: Payment,
+    refunds: Sequence[Refund],
+    amount: Decimal,
+    reason: str,
+    *,
+    requested_by: str = SYSTEM,
+) -> bool:
+    """Owe ``amount`` yuan of money that no order took, beside its ``refunds``, none of which is
+    open: under the next number that the trade gives."""
+    ours = sum(refund.requested_by != ACTOR for refund in refunds)
+    number = fingerprint.of_automatic_refund(PROVIDER, payment.trade_no, ours)
+    return owe(tx, payment.id, number, amount, requested_by=requested_by, reason=reason)
 
 
 def stage_try(tx: Tx, refund_id: int, payment_id: int) -> None:

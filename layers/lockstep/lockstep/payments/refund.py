@@ -21,9 +21,10 @@ from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import complete, give_up
-from lockstep.payments.model import Payment
+from lockstep.payments.model import Payment, PaymentState
 from lockstep.payments.note_refund import book_total
-from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
+from lockstep.payments.owe_refund import owe_anew
+from lockstep.payments.refund_model import SYSTEM, Refund, RefundablePayment, RefundState
 from lockstep.payments.refund_talk import (
     ASK_AFTER_SECONDS,
     BALANCE_SHORT,
@@ -121,7 +122,7 @@ def _claim_call(tx: Tx, locked: _Locked) -> Task | Tried:
     code = _why_never(payment, refund)
     if code is not None:
         refundable_store.mark_payment_refunding(tx, payment.id)
-        give_up(tx, locked.order, payment, locked.refunds, refund, code)
+        _never_call(tx, locked, code)
         return Tried.FAILED
     calls = [r.called_ms_ago for r in locked.refunds if r.called_ms_ago is not None]
     others_in_flight = any(other.is_in_flight for other in locked.refunds)
@@ -139,6 +140,20 @@ def _why_never(payment: RefundablePayment, refund: Refund) -> str | None:
     if payment.refunded_amount + refund.amount > payment.amount:
         return EXCEEDS_REFUNDABLE  # somebody was quicker, in the merchant's console
     return WINDOW_OVER if payment.is_finished else None
+
+
+def _never_call(tx: Tx, locked: _Locked, code: str) -> None:
+    """Nobody asked for the refund of money that no order took, so nobody need be asked when the
+    merchant's console shrank it: what is left is owed in its place."""
+    payment, refund = locked.payment, locked.refund
+    is_ours = refund.requested_by == SYSTEM and payment.state is not PaymentState.APPLIED
+    if code != EXCEEDS_REFUNDABLE or not is_ours:
+        give_up(tx, locked.order, payment, locked.refunds, refund, code)
+        return
+    if refund_store.mark_failed(tx, refund.id, refund.tries, code):
+        rest = payment.amount - payment.refunded_amount
+        if rest:
+            owe_anew(tx, payment, locked.refunds, rest, refund.reason or payment.state)
 
 
 def _claim_query(tx: Tx, locked: _Locked) -> Task | Tried:
