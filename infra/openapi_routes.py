@@ -241,6 +241,7 @@ OPERATIONS: Final = (
             "BODY_INVALID",
             "PAYMENT_NOT_FOUND",
             "PAYMENT_NOT_WAITING",
+            "REFUND_TOO_LARGE",
             "TRY_AGAIN",
         ),
         (_TRADE_NO,),

@@ -17,7 +17,7 @@ from tests.support.database import Database
 from tests.support.http_events import as_operator, give_back, refund_order, request
 from tests.support.notices import payment_state, refunded
 from tests.support.reading import SIGNER as ALIPAY
-from tests.support.refund_channel import RefundChannel, refund_rows
+from tests.support.refund_channel import LOSE_THE_ANSWER, RefundChannel, refund_rows
 
 
 @pytest.fixture
@@ -93,6 +93,71 @@ def test_a_refund_of_another_amount_takes_another_number(database, channel, fail
     assert payment_state(database)[0] == "REFUNDED"
     assert channel.total() == Decimal("9.90")
     assert_at_rest(database)
+
+
+@pytest.fixture
+def half_known(database: Database, channel: RefundChannel) -> None:
+    """Late money of which 4.00 went back in the console untold, so that 9.90 was refused."""
+    a_sku(database)
+    order = an_order()
+    cancel(42, order.order_no)
+    assert accept(a_trade_notice(order, trade_no="T1")) is Result.REFUND_PENDING
+    channel.console_refund("R9", "4.00")
+    assert channel.work_off(database) == [Tried.FAILED]
+    assert payment_state(database)[0] == "REFUND_FAILED"
+
+
+def test_an_operator_who_knows_how_much_is_left_says_so(database, channel, half_known):
+    asked = ask(give_back("T1", amount="5.90"))
+    assert asked.status == 200
+    assert asked.document["payment"]["state"] == "REFUNDING"
+    assert asked.document["refund"]["amount"] == "5.90"
+    number = asked.document["refund"]["out_request_no"]
+    assert number == fingerprint.of_automatic_refund("alipay", "T1", 1)
+    assert ask(give_back("T1", amount="5.90")).document == asked.document
+    assert channel.work_off(database) == [Tried.DONE]
+    assert payment_state(database)[0] == "REFUNDED"
+    assert [row[:3] for row in refund_rows(database)[1:]] == [
+        (number, Decimal("5.90"), "DONE"),
+        ("X990", Decimal("4.00"), "DONE"),
+    ]
+    assert channel.total() == Decimal("9.90")
+    assert_at_rest(database)
+
+
+def test_what_is_left_after_a_part_waits_for_a_person_again(database, channel, half_known):
+    """The channel's answer, which would have told of the rest, was lost."""
+    ask(give_back("T1", amount="5.90"))
+    channel.faults.append(LOSE_THE_ANSWER)
+    assert channel.work_off(database) == [Tried.UNKNOWN, Tried.DONE]
+    assert payment_state(database)[0] == "REFUND_FAILED"
+    (waits,) = listed()["payments"]
+    assert (waits["refunded_amount"], waits["failed_refund"]) == ("5.90", None)
+    again = ask(give_back("T1", amount="4.01"))
+    assert (again.status, again.code) == (409, "REFUND_TOO_LARGE")
+    assert again.document["refundable"] == "4.00"
+
+
+def test_of_unmatched_money_an_operator_may_give_back_a_part(database, channel):
+    ALIPAY.accept()
+    assert ask(give_back("T1", amount="9.91")).code == "REFUND_TOO_LARGE"
+    assert payment_state(database)[0] == "UNMATCHED"
+    assert ask(give_back("T1", amount="5.90")).document["payment"]["state"] == "REFUND_PENDING"
+    channel.work_off(database)
+    assert payment_state(database)[0] == "REFUND_FAILED"
+    assert ask(give_back("T1")).document["refund"]["amount"] == "4.00"
+    channel.work_off(database)
+    assert payment_state(database)[0] == "REFUNDED"
+    assert channel.total() == Decimal("9.90")
+    assert_at_rest(database)
+
+
+@pytest.mark.parametrize("amount", ["0", "0.00", "-1.00", "1.001", 5])
+def test_an_amount_that_is_none_is_refused(database, amount):
+    ALIPAY.accept()
+    answer = ask(give_back("T1", amount=amount))
+    assert (answer.status, answer.code) == (422, "BODY_INVALID")
+    assert refund_rows(database) == []
 
 
 def test_it_may_fail_again_and_be_tried_again(database, channel, failed):

@@ -168,8 +168,8 @@ def attach(trade_no: str, order_no: str, reason: str = "it is hers") -> Event:
     return request("POST", path, claims=as_operator(), body=body)
 
 
-def give_back(trade_no: str, reason: str = "nobody claims it") -> Event:
-    body = json.dumps({"reason": reason})
+def give_back(trade_no: str, reason: str = "nobody claims it", **body_fields: Any) -> Event:
+    body = json.dumps({"reason": reason, **body_fields})
     path = f"/ops/payments/{trade_no}/refund"
     return request("POST", path, claims=as_operator(), body=body)
 

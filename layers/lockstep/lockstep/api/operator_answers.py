@@ -68,6 +68,8 @@ def to_give_back(outcome: GiveBackOutcome) -> Response[str]:
             }
             refund_view = show_refund(refund, payment.trade_no)
             return answer(200, {"payment": payment_view, "refund": refund_view})
+        case RefundTooLarge(left):
+            return problem("REFUND_TOO_LARGE", refundable=show_yuan(left))
         case PaymentNotWaiting(state):
             return problem("PAYMENT_NOT_WAITING", payment_state=state)
         case PaymentNotFound():

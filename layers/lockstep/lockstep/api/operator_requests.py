@@ -23,6 +23,8 @@ _OPERATOR: Final = re.compile(r"[!-~]{1,64}", re.ASCII)
 
 Reason = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 
+Yuan = Annotated[str, Field(pattern=r"^[0-9]{1,16}(\.[0-9]{1,2})?$")]
+
 
 class RefundOrderBody(BaseModel):
     """The body of POST /ops/orders/{order_no}/refunds. Without ``amount``: all that is left."""
@@ -30,16 +32,17 @@ class RefundOrderBody(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     reason: Reason
-    amount: Annotated[str, Field(pattern=r"^[0-9]{1,16}(\.[0-9]{1,2})?$")] | None = None
+    amount: Yuan | None = None
     restock: Annotated[list[requests.OrderLineBody], Field(max_length=100)] = []
 
 
 class GiveBackBody(BaseModel):
-    """The body of POST /ops/payments/{trade_no}/refund."""
+    """The body of POST /ops/payments/{trade_no}/refund. Without ``amount``: all that is left."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     reason: Reason
+    amount: Yuan | None = None
 
 
 class AttachBody(BaseModel):
@@ -78,18 +81,26 @@ def read_refund_order(event: Event, order_no: str) -> AskRefund:
     operator = read_operator(event)
     key = requests.check_key(event.get("headers", {}).get("idempotency-key", ""))
     body = requests.read_body(event, RefundOrderBody)
-    amount = None if body.amount is None else parse_yuan(body.amount)
-    if amount == Decimal():
-        raise requests.invalid_body(["amount"], "greater_than", "more than nothing")
+    amount = _read_amount(body.amount)
     restock = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.restock)
     return AskRefund(requests.check_order_no(order_no), key, operator, body.reason, amount, restock)
 
 
-def read_give_back(event: Event, trade_no: str) -> tuple[str, str, str]:
-    """(trade_no, operator, reason) of POST /ops/payments/{trade_no}/refund. Raises Problem."""
+def _read_amount(text: str | None) -> Decimal | None:
+    amount = None if text is None else parse_yuan(text)
+    if amount == Decimal():
+        raise requests.invalid_body(["amount"], "greater_than", "more than nothing")
+    return amount
+
+
+def read_give_back(event: Event, trade_no: str) -> tuple[str, str, str, Decimal | None]:
+    """(trade_no, operator, reason, amount) of POST /ops/payments/{trade_no}/refund.
+
+    Raises Problem.
+    """
     operator = read_operator(event)
     body = requests.read_body(event, GiveBackBody)
-    return check_trade_no(trade_no), operator, body.reason
+    return check_trade_no(trade_no), operator, body.reason, _read_amount(body.amount)
 
 
 def read_attach(event: Event, trade_no: str) -> tuple[str, str, AttachBody]:

@@ -20,12 +20,18 @@ from lockstep.payments.refund_model import SYSTEM, Refund
 def complete[P: Payment](tx: Tx, order: LockedOrder | None, payment: P, refund: Refund) -> P:
     """``refund`` has gone back; the payment as it is now.
 
-    Effect: DONE, the sums of payment and order, a ledger entry, and REFUNDED once nothing is left.
+    Effect: DONE, the sums of payment and order, a ledger entry, and REFUNDED once nothing is left;
+    where something is left of money that no order took, and nobody asked for it, REFUND_FAILED.
     Repeat: no change. Raises InvariantBroken if more went back than was paid.
     """
     if not refund_store.mark_done(tx, refund.id):
         return payment
-    return went_back(tx, order, payment, refund.out_request_no, refund.amount)
+    known = went_back(tx, order, payment, refund.out_request_no, refund.amount)
+    if known.state is not PaymentState.APPLIED and known.refunded_amount < known.amount:
+        others = refund_store.read_refunds(tx, known.id)
+        if not any(other.is_open for other in others):
+            refundable_store.mark_payment_failed(tx, known.id)
+    return known
 
 
 def went_back[P: Payment](
