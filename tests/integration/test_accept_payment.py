@@ -49,6 +49,7 @@ def test_a_first_payment_pays_its_order_and_asks_for_its_stock(database, order_i
         "state": "APPLIED",
         "reason": None,
         "refunded_amount": NOTHING,
+        "told_amount": NOTHING,
         "gateway_paid_at": datetime(2026, 10, 24, 2, 0, 5),  # noqa: DTZ001 - as it is stored
         "finished_at": None,
         "applied_to": order_id,
