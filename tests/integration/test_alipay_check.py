@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from infra import alipay_check, alipay_findings
 from infra.local import alipay_sign
+from infra.local.alipay_gateway import process
 from tests.support import alipay_console as console
 from tests.support.gateway_server import (
     APP_ID,
@@ -316,7 +317,10 @@ def test_without_a_file_the_local_stack_is_checked(monkeypatch, tmp_path, capsys
     with pytest.raises(SystemExit, match="make up"):
         alipay_check.main([])
     monkeypatch.setattr(alipay_check, "find", lambda *_: os.getpid())
-    with pytest.raises(SystemExit):
-        alipay_check.main([])
+    try:
+        with pytest.raises(SystemExit):
+            alipay_check.main([])
+    finally:
+        process.stop(tmp_path)
     told = capsys.readouterr().out
     assert "is on this machine" in told
