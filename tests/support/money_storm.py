@@ -126,7 +126,10 @@ class Storm:
         return done
 
     def _until_told(self) -> None:
-        wait_until(lambda: self.alipay.service.post.waiting() == 0)
+        """Until no notice is on its way: however many there are, they become fewer."""
+        post = self.alipay.service.post
+        while waiting := post.waiting():
+            wait_until(lambda before=waiting: post.waiting() < before)
 
 
 def open_ends(database: Database) -> dict[str, list[dict[str, Any]]]:
