@@ -8,7 +8,9 @@ be asked about (`Acts.untold`). Any other may come late, twice or out of order, 
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from infra.local.alipay_gateway.faults import NOTICE, OF_CALLS, REFUND, Action
@@ -127,14 +129,18 @@ class Storm:
 
     def _until_told(self) -> None:
         """Until no notice is on its way: however many there are, they become fewer."""
-        post = self.alipay.service.post
-        while waiting := post.waiting():
-            wait_until(lambda before=waiting: post.waiting() < before)
+        waiting = self.alipay.service.post.waiting
+        while before := waiting():
+            wait_until(partial(_is_less, waiting, before))
 
 
 def open_ends(database: Database) -> dict[str, list[dict[str, Any]]]:
     found = {name: database.rows(query) for name, query in OPEN_ENDS.items()}
     return {name: rows for name, rows in found.items() if rows}
+
+
+def _is_less(now: Callable[[], int], before: int) -> bool:
+    return now() < before
 
 
 def _hear(body: bytes) -> str:
