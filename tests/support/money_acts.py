@@ -1,10 +1,8 @@
 """What the words of a `money_plan` mean: each a method, which says in a word what it came to."""
 
-import http.client
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
-from urllib.parse import urlsplit
 
 from infra.local.alipay_gateway.books import Books
 from infra.local.alipay_gateway.faults import Action
@@ -78,7 +76,7 @@ class Acts:
 
     def _see(self, act: Act, started: Started) -> None:
         if act.product != "qr":
-            _follow(started.link)
+            self.alipay.follow(started.link)
         if started.attempt.out_trade_no not in act.member.numbers:
             act.member.numbers.append(started.attempt.out_trade_no)
 
@@ -250,15 +248,3 @@ def _took(act: Act, trade: Trade) -> str:
 def _part(amount: Decimal) -> Decimal:
     """A third, to the fen; of a fen there are no parts."""
     return max((amount / 3).quantize(FEN), FEN)
-
-
-def _follow(link: str) -> None:
-    """As a browser: Alipay hears of the order, and sends it on to the cashier; or says that it was
-    paid."""
-    url = urlsplit(link)
-    connection = http.client.HTTPConnection(url.netloc, timeout=10)
-    try:
-        connection.request("GET", f"{url.path}?{url.query}")
-        assert connection.getresponse().status in {302, 400}
-    finally:
-        connection.close()
