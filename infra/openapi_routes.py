@@ -260,6 +260,7 @@ OPERATIONS: Final = (
             "BODY_INVALID",
             "ORDER_NOT_FOUND",
             "PAYMENT_NOT_FOUND",
+            "ORDER_TAKES_NONE",
             "PAYMENT_NOT_WAITING",
             "TRY_AGAIN",
         ),

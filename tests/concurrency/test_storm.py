@@ -31,6 +31,7 @@ from lockstep.messaging.relay import relay
 from lockstep.orders.model import Order, Placed, PlaceOrder, Replayed
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
+from tests.support import passing_time
 from tests.support.builders import a_sku, a_trade_notice
 from tests.support.channel import cancel, sweep
 from tests.support.database import Database, forget_settings
@@ -147,7 +148,7 @@ def come_to_rest(database: Database, wire: Wire) -> int:
     many it took."""
     wire.is_kind = True
     for hours in range(1, 25):
-        an_hour_passes(database)
+        passing_time.an_hour(database)
         swept, relayed = sweep(lambda: True), relay(lambda: True)
         assert swept.failed == []
         delivered = 0
@@ -157,17 +158,6 @@ def come_to_rest(database: Database, wire: Wire) -> int:
             assert delivered == 0
             return hours
     raise AssertionError("it never came to rest")
-
-
-def an_hour_passes(database: Database) -> None:
-    for table, columns in {
-        "oms_order": ("created_at", "expires_at"),
-        "ims_reservation": ("expires_at",),
-        "outbox": ("created_at", "next_at"),
-        "oms_refund": ("next_try_at", "called_at"),
-    }.items():
-        for column in columns:
-            database.execute(f"UPDATE {table} SET {column} = {column} - INTERVAL 1 HOUR")  # noqa: S608
 
 
 @pytest.fixture

@@ -9,14 +9,15 @@ with local_alipay() as alipay:                     notices go to `alipay.sink`, 
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -102,6 +103,13 @@ class LocalAlipay:
     def pay(self, out_trade_no: str, amount: str) -> Trade:
         """As a person at the cashier; also twice, late, or for what nobody asked."""
         return self.service.books.pay_anyway(out_trade_no, Decimal(amount))
+
+    def follow(self, link: str) -> int:
+        """As a browser does; the status of the answer. Alipay hears of the order only now."""
+        url = urlsplit(link)
+        with closing(HTTPConnection(url.netloc, timeout=10)) as connection:
+            connection.request("GET", f"{url.path}?{url.query}")
+            return connection.getresponse().status
 
     def words(self) -> list[dict[str, str]]:
         """What the notices say."""

@@ -1,12 +1,10 @@
 """What the words of a `money_plan` mean: each a method, which says in a word what it came to."""
 
-import http.client
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
-from urllib.parse import urlsplit
 
-from infra.local.alipay_gateway.books import Books
+from infra.local.alipay_gateway.books import REFUND_GAP, Books
 from infra.local.alipay_gateway.faults import Action
 from infra.local.alipay_gateway.shapes import Trade
 from lockstep.alipay.gateway import Gateway
@@ -78,7 +76,7 @@ class Acts:
 
     def _see(self, act: Act, started: Started) -> None:
         if act.product != "qr":
-            _follow(started.link)
+            self.alipay.follow(started.link)
         if started.attempt.out_trade_no not in act.member.numbers:
             act.member.numbers.append(started.attempt.out_trade_no)
 
@@ -104,7 +102,6 @@ class Acts:
         return self.cancel(act)
 
     def again(self, act: Act) -> str:
-        """Whatever the cashier would say."""
         return self._pay_anyway(act, _order(act).pay_amount)
 
     late = again
@@ -186,7 +183,8 @@ class Acts:
         return self._books.find(trade_no=_trade_no(act))
 
     def _console_refund(self, act: Act, amount: Decimal) -> str:
-        self._books.refund(self._trade(act), amount or FEN, f"console_{act.member.n}")
+        with self.clock.back(-REFUND_GAP):  # somebody who waits until the channel takes another
+            self._books.refund(self._trade(act), amount or FEN, f"console_{act.member.n}")
         return "refunded"
 
     def empty_the_account(self, _: Act) -> str:
@@ -250,15 +248,3 @@ def _took(act: Act, trade: Trade) -> str:
 def _part(amount: Decimal) -> Decimal:
     """A third, to the fen; of a fen there are no parts."""
     return max((amount / 3).quantize(FEN), FEN)
-
-
-def _follow(link: str) -> None:
-    """As a browser: Alipay hears of the order, and sends it on to the cashier; or says that it was
-    paid."""
-    url = urlsplit(link)
-    connection = http.client.HTTPConnection(url.netloc, timeout=10)
-    try:
-        connection.request("GET", f"{url.path}?{url.query}")
-        assert connection.getresponse().status in {302, 400}
-    finally:
-        connection.close()

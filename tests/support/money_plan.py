@@ -12,7 +12,7 @@ from typing import Final
 from lockstep.orders.model import Order, PlaceOrder
 from lockstep.payments.model import Product
 
-STOCK: Final = {1001: 70, 1002: 2000, 1003: 2000, 1004: 2000, 1005: 2000, 2001: 70, 2002: 2000}
+STOCK: Final = {1001: 40, 1002: 2000, 1003: 2000, 1004: 2000, 1005: 2000, 2001: 50, 2002: 2000}
 # A single fen has no parts, and what three of them cost has some that are odd.
 PRICE: Final = {1003: "0.01", 1004: "33.33"}
 HOT: Final = {2001, 2002}
@@ -53,7 +53,7 @@ FATES: Final = {
     # Refunds by operators, each key repeated; in the merchant's console; and after the last day.
     "place start pay refund_part refund_part refund_rest": 6,
     "place start pay refund_rest refund_rest refund_rest": 6,
-    "place start pay refund_part console_part": 4,
+    "place start pay refund_part console_part": 8,
     "place start pay console_part refund_rest": 4,
     "place start pay console_rest": 3,
     "place start pay refund_part console_rest": 3,

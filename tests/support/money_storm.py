@@ -8,7 +8,9 @@ be asked about (`Acts.untold`). Any other may come late, twice or out of order, 
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from infra.local.alipay_gateway.faults import NOTICE, OF_CALLS, REFUND, Action
@@ -126,12 +128,19 @@ class Storm:
         return done
 
     def _until_told(self) -> None:
-        wait_until(lambda: self.alipay.service.post.waiting() == 0)
+        """Until no notice is on its way: however many there are, they become fewer."""
+        waiting = self.alipay.service.post.waiting
+        while before := waiting():
+            wait_until(partial(_is_less, waiting, before))
 
 
 def open_ends(database: Database) -> dict[str, list[dict[str, Any]]]:
     found = {name: database.rows(query) for name, query in OPEN_ENDS.items()}
     return {name: rows for name, rows in found.items() if rows}
+
+
+def _is_less(now: Callable[[], int], before: int) -> bool:
+    return now() < before
 
 
 def _hear(body: bytes) -> str:

@@ -7,8 +7,14 @@ from pydantic import ValidationError
 
 from lockstep.api.operator_answers import to_attach
 from lockstep.api.operator_requests import AttachBody
-from lockstep.orders.model import OrderNotFound
-from lockstep.payments.model import Attached, PaymentNotFound, PaymentNotWaiting, PaymentState
+from lockstep.orders.model import OrderNotFound, OrderStatus
+from lockstep.payments.model import (
+    Attached,
+    OrderTakesNone,
+    PaymentNotFound,
+    PaymentNotWaiting,
+    PaymentState,
+)
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -24,6 +30,7 @@ def test_attached_money_is_answered_with_what_it_became(repeated):
         (PaymentNotFound(), 404, "PAYMENT_NOT_FOUND"),
         (OrderNotFound(), 404, "ORDER_NOT_FOUND"),
         (PaymentNotWaiting(PaymentState.REFUNDED), 409, "PAYMENT_NOT_WAITING"),
+        (OrderTakesNone(OrderStatus.PAID, "SECOND_PAYMENT"), 409, "ORDER_TAKES_NONE"),
     ],
 )
 def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
@@ -32,6 +39,9 @@ def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
     assert (response.status_code, document["code"]) == (status, code)
     if code == "PAYMENT_NOT_WAITING":
         assert document["payment_state"] == "REFUNDED"
+    if code == "ORDER_TAKES_NONE":
+        told = (document["order_status"], document["payment_reason"])
+        assert told == ("PAID", "SECOND_PAYMENT")
 
 
 @pytest.mark.parametrize(

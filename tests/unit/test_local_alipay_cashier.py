@@ -261,6 +261,8 @@ def test_faults_are_set_shown_and_cleared(alipay):
     assert shown == rule | {"id": 1, "out_trade_no": None}
     rates = {"notice": {"never": 0.5}}
     assert control(alipay, "/faults", {"seed": 7, "rates": rates}) == (200, {"seed": 7})
+    # JSON's decimals are kept as they are written: as rates they must count all the same.
+    assert control(alipay, "/pay", {"out_trade_no": "O9", "amount": 9.90})[0] == 200
     assert control(alipay, "/faults", method="DELETE") == (200, {})
     assert control(alipay, "/faults")[1]["rules"] == []
     assert control(alipay, "/faults/release", {}) == (200, {"released": 0})

@@ -82,10 +82,11 @@ class Faults:
             self._rules.append(rule)
         return rule.id
 
-    def draw(self, seed: int, rates: Mapping[str, Mapping[str, float]]) -> None:
-        """Accidents from a seed: `{"alipay.trade.refund": {"lose_response": 0.1}}`."""
+    def draw(self, seed: int, rates: Mapping[str, Mapping[str, float | str]]) -> None:
+        """Accidents from a seed: `{"alipay.trade.refund": {"lose_response": 0.1}}`. Raises
+        ValueError for what is no rate or does not happen to the method."""
         checked = {
-            method: {_known(method, action): rate for action, rate in actions.items()}
+            method: {_known(method, action): _rate(rate) for action, rate in actions.items()}
             for method, actions in rates.items()
         }
         if any(Action.HOLD in actions for actions in checked.values()):
@@ -164,6 +165,13 @@ class Faults:
                 return Fault(action, drawn.random())
             at -= rate
         return None
+
+
+def _rate(given: float | str) -> float:
+    rate = float(given)
+    if not 0 <= rate <= 1:
+        raise ValueError(f"{given} is no rate")
+    return rate
 
 
 def _known(method: str, action: str) -> Action:

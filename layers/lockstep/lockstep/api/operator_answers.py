@@ -19,7 +19,13 @@ from lockstep.payments.ask_refund import (
     RestockRefused,
 )
 from lockstep.payments.give_back import GiveBackOutcome, GivenBack
-from lockstep.payments.model import Attached, AttachOutcome, PaymentNotFound, PaymentNotWaiting
+from lockstep.payments.model import (
+    Attached,
+    AttachOutcome,
+    OrderTakesNone,
+    PaymentNotFound,
+    PaymentNotWaiting,
+)
 from lockstep.payments.refund_model import Refund, WaitingMoney
 
 
@@ -88,6 +94,8 @@ def to_attach(trade_no: str, outcome: AttachOutcome) -> Response[str]:
             return problem("PAYMENT_NOT_FOUND")
         case PaymentNotWaiting(state):
             return problem("PAYMENT_NOT_WAITING", payment_state=state)
+        case OrderTakesNone(status, reason):
+            return problem("ORDER_TAKES_NONE", order_status=status, payment_reason=reason)
         case OrderNotFound():
             return problem("ORDER_NOT_FOUND")
         case _:

@@ -14,6 +14,7 @@ from lockstep.payments.model import (
     PROVIDER,
     Attached,
     AttachOutcome,
+    OrderTakesNone,
     Payment,
     PaymentNotFound,
     PaymentNotWaiting,
@@ -26,10 +27,11 @@ from lockstep.payments.settle import settle
 def attach(trade_no: str, order_no: str, actor: str, reason: str) -> AttachOutcome:
     """Make an UNMATCHED payment that order's, and settle it as if its notice came now.
 
-    Guard: UNMATCHED. Effect: the order PAID, if it takes the money and the sum is right, else
-    REFUND_PENDING with the reason; what waits in the inbox for this trade is decided at the next
-    sweep. Lock order: inbox, order, payment. Repeat: Attached(repeated=True). ``actor`` and
-    ``reason`` are kept with the order's event, and in the log where the order does not change.
+    Guard: UNMATCHED, and the order takes it: money that would only go back stays where it is, and
+    a person who wants that says so (`give_back`). Effect: the order PAID, or REINSTATE_PENDING;
+    what waits in the inbox for this trade is decided at the next sweep. Lock order: inbox, order,
+    payment. Repeat: Attached(repeated=True). ``actor`` and ``reason`` are kept with the order's
+    event, and in the log.
     """
     outcome = in_transaction(
         partial(_attach, trade_no=trade_no, order_no=order_no, actor=actor, reason=reason)
@@ -58,7 +60,10 @@ def _attach(tx: Tx, trade_no: str, order_no: str, actor: str, reason: str) -> At
     if payment.state is not PaymentState.UNMATCHED:
         raise RollBack(PaymentNotWaiting(payment.state))
     settled = settle_known(tx, order, payment, f"{actor}: {reason}", actor)
-    return Attached(PaymentState(settled.result), repeated=False)
+    state = PaymentState(settled.result)
+    if state is PaymentState.REFUND_PENDING:  # a slip of the pen must not give a sale away
+        raise RollBack(OrderTakesNone(order.status, settled.reason))
+    return Attached(state, repeated=False)
 
 
 def settle_known(

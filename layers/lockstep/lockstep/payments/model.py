@@ -232,4 +232,12 @@ class PaymentNotWaiting:
     state: PaymentState
 
 
-type AttachOutcome = Attached | PaymentNotFound | PaymentNotWaiting | OrderNotFound
+@dataclass(frozen=True, slots=True)
+class OrderTakesNone:
+    """The money would only go back: for such a ``reason``."""
+
+    status: OrderStatus
+    reason: str | None
+
+
+type AttachOutcome = Attached | PaymentNotFound | PaymentNotWaiting | OrderNotFound | OrderTakesNone
