@@ -37,7 +37,7 @@ def list_payments() -> Response[str]:
 @app.post("/ops/payments/<trade_no>/refund")
 def refund_payment(trade_no: str) -> Response[str]:
     event = app.current_event.raw_event
-    outcome = give_back(*operator_requests.read_give_back(event, unquote(trade_no)))
+    outcome = give_back(operator_requests.read_give_back(event, unquote(trade_no)))
     count("GiveBack", type(outcome).__name__)
     return operator_answers.to_give_back(outcome)
 

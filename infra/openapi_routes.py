@@ -43,6 +43,7 @@ _TRADE_NO: Final = _parameter(
 )
 _KEY_SCHEMA: Final = {"type": "string", "pattern": f"^{KEY.pattern}$"}
 _KEY: Final = _parameter("Idempotency-Key", "header", _KEY_SCHEMA, "Chosen by the caller.")
+_KEY_OF_A_PART: Final = _KEY | {"required": False, "description": "Wanted with an amount."}
 _ORDER_NO: Final = _parameter(
     "order_no",
     "path",
@@ -237,6 +238,8 @@ OPERATIONS: Final = (
         {200: ("The payment and its refund, as they are now.", answers.MoneyGivenBack)},
         (
             "OPERATOR_SCOPE_MISSING",
+            "IDEMPOTENCY_KEY_INVALID",
+            "IDEMPOTENCY_KEY_REUSED",
             "BODY_UNREADABLE",
             "BODY_INVALID",
             "PAYMENT_NOT_FOUND",
@@ -244,7 +247,7 @@ OPERATIONS: Final = (
             "REFUND_TOO_LARGE",
             "TRY_AGAIN",
         ),
-        (_TRADE_NO,),
+        (_TRADE_NO, _KEY_OF_A_PART),
         GiveBackBody,
         scope=SCOPE,
     ),

@@ -22,6 +22,7 @@ from lockstep.api.operator_requests import (
 )
 from lockstep.api.requests import read_member_id, read_orders_query, read_place_order
 from lockstep.messaging.contracts import ConfirmStock, RefundPayment, ReleaseStock, ReserveStock
+from lockstep.payments.give_back import GiveBack
 from tests.support import template
 from tests.support.notices import APP_ID, SELLER_ID
 from tests.support.samples import (
@@ -83,7 +84,7 @@ def test_a_refund_that_an_operator_asks_for_is_read():
     assert (asked.idempotency_key, asked.restock) == ("ticket-77", {1001: 1})
     trade_no = "2026102422001400000000000042"
     given = read_give_back(sample("operate_payments-give_back"), trade_no)
-    assert given == (trade_no, "alice", "nobody claims it", None)
+    assert given == GiveBack(trade_no, "alice", "nobody claims it")
     number, operator, body = read_attach(sample("operate_payments-attach"), trade_no)
     assert (number, operator) == (trade_no, "alice")
     assert (body.order_no, body.reason) == ("202610240136005000421234", "the buyer wrote to us")

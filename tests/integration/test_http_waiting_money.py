@@ -113,7 +113,7 @@ def test_an_operator_who_knows_how_much_is_left_says_so(database, channel, half_
     assert asked.document["payment"]["state"] == "REFUNDING"
     assert asked.document["refund"]["amount"] == "5.90"
     number = asked.document["refund"]["out_request_no"]
-    assert number == fingerprint.of_automatic_refund("alipay", "T1", 1)
+    assert number == fingerprint.of_asked_refund("T1", "k1")
     assert ask(give_back("T1", amount="5.90")).document == asked.document
     assert channel.work_off(database) == [Tried.DONE]
     assert payment_state(database)[0] == "REFUNDED"
@@ -125,6 +125,21 @@ def test_an_operator_who_knows_how_much_is_left_says_so(database, channel, half_
     assert_at_rest(database)
 
 
+def test_a_part_that_is_asked_for_again_is_the_same_refund_for_ever(database, channel, half_known):
+    """Without its key, a request sent again once the first is done would be a second refund."""
+    asked = ask(give_back("T1", amount="2.00")).document["refund"]
+    channel.faults.append(LOSE_THE_ANSWER)
+    channel.work_off(database)
+    assert payment_state(database)[0] == "REFUND_FAILED"
+    again = ask(give_back("T1", amount="2.00"))
+    assert (again.status, again.document["refund"]) == (200, asked | {"state": "DONE"})
+    assert payment_state(database)[0] == "REFUND_FAILED"
+    assert ask(give_back("T1", amount="3.00")).code == "IDEMPOTENCY_KEY_REUSED"
+    assert ask(give_back("T1", amount="2.00", key="")).code == "IDEMPOTENCY_KEY_INVALID"
+    assert channel.work_off(database) == []
+    assert channel.total() == Decimal("6.00")
+
+
 def test_what_is_left_after_a_part_waits_for_a_person_again(database, channel, half_known):
     """The channel's answer, which would have told of the rest, was lost."""
     ask(give_back("T1", amount="5.90"))
@@ -133,7 +148,7 @@ def test_what_is_left_after_a_part_waits_for_a_person_again(database, channel, h
     assert payment_state(database)[0] == "REFUND_FAILED"
     (waits,) = listed()["payments"]
     assert (waits["refunded_amount"], waits["failed_refund"]) == ("5.90", None)
-    again = ask(give_back("T1", amount="4.01"))
+    again = ask(give_back("T1", amount="4.01", key="k2"))
     assert (again.status, again.code) == (409, "REFUND_TOO_LARGE")
     assert again.document["refundable"] == "4.00"
 

@@ -22,7 +22,7 @@ from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.attach import attach
-from lockstep.payments.give_back import GivenBack, give_back
+from lockstep.payments.give_back import GiveBack, GivenBack, give_back
 from lockstep.payments.model import (
     Attached,
     NothingLate,
@@ -190,7 +190,7 @@ def _ask_refund(database: Database) -> object:
 
 
 def _give_back(_: Database) -> object:
-    return give_back("T1", "alice", "nobody claims it")
+    return give_back(GiveBack("T1", "alice", "nobody claims it"))
 
 
 # The channel outlives the process.

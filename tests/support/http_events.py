@@ -168,10 +168,13 @@ def attach(trade_no: str, order_no: str, reason: str = "it is hers") -> Event:
     return request("POST", path, claims=as_operator(), body=body)
 
 
-def give_back(trade_no: str, reason: str = "nobody claims it", **body_fields: Any) -> Event:
+def give_back(
+    trade_no: str, reason: str = "nobody claims it", *, key: str = "k1", **body_fields: Any
+) -> Event:
     body = json.dumps({"reason": reason, **body_fields})
     path = f"/ops/payments/{trade_no}/refund"
-    return request("POST", path, claims=as_operator(), body=body)
+    headers = {"idempotency-key": key} if key else {}
+    return request("POST", path, claims=as_operator(), headers=headers, body=body)
 
 
 def get(path: str, *, member: object = 42, **query: str) -> Event:

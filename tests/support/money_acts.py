@@ -15,7 +15,7 @@ from lockstep.orders.place import place
 from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.attach import attach
 from lockstep.payments.cancel import cancel
-from lockstep.payments.give_back import give_back
+from lockstep.payments.give_back import GiveBack, give_back
 from lockstep.payments.model import Started, StartPayment, StockNotHeld
 from lockstep.payments.start import start
 from lockstep.upkeep.sweep import sweep
@@ -148,7 +148,7 @@ class Acts:
         return self._ask_refund(act, None)
 
     def give_back(self, act: Act) -> str:
-        outcome = type(give_back(_trade_no(act), "alice", "nobody claims it")).__name__
+        outcome = type(give_back(GiveBack(_trade_no(act), "alice", "nobody claims it"))).__name__
         return self._see_to(act, outcome)
 
     def attach(self, act: Act) -> str:

@@ -76,6 +76,8 @@ def to_give_back(outcome: GiveBackOutcome) -> Response[str]:
             return answer(200, {"payment": payment_view, "refund": refund_view})
         case RefundTooLarge(left):
             return problem("REFUND_TOO_LARGE", refundable=show_yuan(left))
+        case RefundKeyReused():
+            return problem("IDEMPOTENCY_KEY_REUSED")
         case PaymentNotWaiting(state):
             return problem("PAYMENT_NOT_WAITING", payment_state=state)
         case PaymentNotFound():

@@ -13,6 +13,7 @@ from lockstep.api.problems import Problem
 from lockstep.api.requests import Event
 from lockstep.money import parse_yuan
 from lockstep.payments.ask_refund import AskRefund
+from lockstep.payments.give_back import GiveBack
 from lockstep.payments.model import PaymentState
 from lockstep.payments.waiting import WAITING
 
@@ -37,7 +38,8 @@ class RefundOrderBody(BaseModel):
 
 
 class GiveBackBody(BaseModel):
-    """The body of POST /ops/payments/{trade_no}/refund. Without ``amount``: all that is left."""
+    """The body of POST /ops/payments/{trade_no}/refund. Without ``amount``: all that is left; with
+    one, the request has an Idempotency-Key."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -79,11 +81,15 @@ def read_refund_order(event: Event, order_no: str) -> AskRefund:
     """POST /ops/orders/{order_no}/refunds as a command. Raises Problem: the operator, then the key,
     then the body."""
     operator = read_operator(event)
-    key = requests.check_key(event.get("headers", {}).get("idempotency-key", ""))
+    key = _read_key(event)
     body = requests.read_body(event, RefundOrderBody)
     amount = _read_amount(body.amount)
     restock = fingerprint.merge_lines((line.sku_id, line.quantity) for line in body.restock)
     return AskRefund(requests.check_order_no(order_no), key, operator, body.reason, amount, restock)
+
+
+def _read_key(event: Event) -> str:
+    return requests.check_key(event.get("headers", {}).get("idempotency-key", ""))
 
 
 def _read_amount(text: str | None) -> Decimal | None:
@@ -93,14 +99,13 @@ def _read_amount(text: str | None) -> Decimal | None:
     return amount
 
 
-def read_give_back(event: Event, trade_no: str) -> tuple[str, str, str, Decimal | None]:
-    """(trade_no, operator, reason, amount) of POST /ops/payments/{trade_no}/refund.
-
-    Raises Problem.
-    """
+def read_give_back(event: Event, trade_no: str) -> GiveBack:
+    """POST /ops/payments/{trade_no}/refund as a command; an amount wants a key. Raises Problem."""
     operator = read_operator(event)
     body = requests.read_body(event, GiveBackBody)
-    return check_trade_no(trade_no), operator, body.reason, _read_amount(body.amount)
+    number, amount = check_trade_no(trade_no), _read_amount(body.amount)
+    key = "" if amount is None else _read_key(event)
+    return GiveBack(number, operator, body.reason, amount, key)
 
 
 def read_attach(event: Event, trade_no: str) -> tuple[str, str, AttachBody]:
