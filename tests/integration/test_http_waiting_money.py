@@ -140,6 +140,36 @@ def test_a_part_that_is_asked_for_again_is_the_same_refund_for_ever(database, ch
     assert channel.total() == Decimal("6.00")
 
 
+def test_a_key_is_never_answered_with_another_keys_refund(database, channel, half_known):
+    ask(give_back("T1", amount="2.00"))
+    for amount in ("3.00", "999.00"):
+        other = ask(give_back("T1", amount=amount, key="k2"))
+        assert (other.status, other.code) == (409, "PAYMENT_NOT_WAITING")
+    channel.faults.append(LOSE_THE_ANSWER)
+    channel.work_off(database)
+    assert [row[1] for row in refund_rows(database)[1:]] == [Decimal("2.00")]
+
+
+def test_a_key_of_a_part_does_not_ask_for_the_rest_as_well(database, channel, half_known):
+    ask(give_back("T1", amount="2.00"))
+    channel.faults.append(LOSE_THE_ANSWER)
+    channel.work_off(database)
+    assert ask(give_back("T1")).code == "IDEMPOTENCY_KEY_REUSED"
+    assert ask(give_back("T1", key="")).document["refund"]["amount"] == "7.90"
+
+
+def test_a_number_that_the_channel_told_of_is_not_asked_for_again(database, channel, half_known):
+    """As after a restore: the second number of the trade is back already."""
+    second, third = (fingerprint.of_automatic_refund("alipay", "T1", n) for n in (1, 2))
+    database.execute(
+        "INSERT INTO oms_refund (payment_id, out_request_no, amount, state, requested_by, reason) "
+        "SELECT id, %s, 4.00, 'DONE', 'alipay', 'told' FROM oms_order_payment",
+        (second,),
+    )
+    database.execute("UPDATE oms_order_payment SET refunded_amount = 4.00")
+    assert ask(give_back("T1")).document["refund"]["out_request_no"] == third
+
+
 def test_what_is_left_after_a_part_waits_for_a_person_again(database, channel, half_known):
     """The channel's answer, which would have told of the rest, was lost."""
     ask(give_back("T1", amount="5.90"))
@@ -160,7 +190,7 @@ def test_of_unmatched_money_an_operator_may_give_back_a_part(database, channel):
     assert ask(give_back("T1", amount="5.90")).document["payment"]["state"] == "REFUND_PENDING"
     channel.work_off(database)
     assert payment_state(database)[0] == "REFUND_FAILED"
-    assert ask(give_back("T1")).document["refund"]["amount"] == "4.00"
+    assert ask(give_back("T1", key="")).document["refund"]["amount"] == "4.00"
     channel.work_off(database)
     assert payment_state(database)[0] == "REFUNDED"
     assert channel.total() == Decimal("9.90")

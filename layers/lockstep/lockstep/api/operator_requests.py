@@ -104,7 +104,8 @@ def read_give_back(event: Event, trade_no: str) -> GiveBack:
     operator = read_operator(event)
     body = requests.read_body(event, GiveBackBody)
     number, amount = check_trade_no(trade_no), _read_amount(body.amount)
-    key = "" if amount is None else _read_key(event)
+    has_key = "idempotency-key" in event.get("headers", {})
+    key = _read_key(event) if has_key or amount is not None else ""
     return GiveBack(number, operator, body.reason, amount, key)
 
 

@@ -27,7 +27,7 @@ _WAITING = frozenset({PaymentState.UNMATCHED, PaymentState.REFUND_FAILED})
 class GiveBack:
     """POST /ops/payments/{trade_no}/refund after its body was checked. ``amount`` None: all that is
     left. An amount comes with its key: without one, a request that is sent again would be another
-    refund."""
+    refund. A key belongs to one content."""
 
     trade_no: str
     operator: str
@@ -80,8 +80,10 @@ def _give_back(tx: Tx, asked: GiveBack) -> GiveBackOutcome:
     known = next((r for r in refunds if r.out_request_no == asked.out_request_no), None)
     if known is not None and known.amount != asked.amount:
         return RefundKeyReused()
-    if known is not None or payment.state not in _WAITING:
+    if known is not None or (asked.amount is None and payment.state not in _WAITING):
         return _as_it_is(tx, payment.id, known)
+    if payment.state not in _WAITING:
+        return PaymentNotWaiting(payment.state)
     rest = payment.amount - payment.refunded_amount
     if asked.amount is not None and asked.amount > rest:
         return RefundTooLarge(rest)

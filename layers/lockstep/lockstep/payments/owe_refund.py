@@ -1,7 +1,9 @@
 """Ask for a refund: its row, with number and amount for ever, and the command to try it."""
 
+import itertools
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from lockstep import fingerprint
 from lockstep.db.errors import DuplicateKey
@@ -65,7 +67,10 @@ def owe_anew(
     """Owe ``amount`` yuan of money that no order took, beside its ``refunds``, none of which is
     open: under the next number that the trade gives."""
     ours = sum(refund.requested_by != ACTOR for refund in refunds)
-    number = fingerprint.of_automatic_refund(PROVIDER, payment.trade_no, ours)
+    taken = {refund.out_request_no for refund in refunds}
+    # A restored database may have forgotten some, and the channel told it of them since.
+    of_trade = partial(fingerprint.of_automatic_refund, PROVIDER, payment.trade_no)
+    number = next(each for each in map(of_trade, itertools.count(ours)) if each not in taken)
     return owe(tx, payment.id, number, amount, requested_by=requested_by, reason=reason)
 
 

@@ -230,7 +230,7 @@ def _count(verdict: Verdict) -> None:
             count("RefundBalanceShort")
         case NotYet(is_our_fault=True):
             count("RefundMisconfigured")
-        case Unclear(code) if code is not None:
-            count("RefundUnclear")
+        case Unclear(code):
+            count("RefundAnswerLost" if code is None else "RefundUnclear")
         case _:
             pass
