@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -17,10 +18,13 @@ from lockstep.orders.model import Order, Placed
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
+from lockstep.payments.refund import try_refund
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, place_command
 from tests.support.channel import ScriptedChannel, cancel, start, sweep, waiting
 from tests.support.database import Database
 from tests.support.engine import held
+from tests.support.local_alipay import LocalAlipay, local_alipay
+from tests.support.refund_channel import the_refund
 from tests.support.threads import PATIENCE_SECONDS
 
 
@@ -50,21 +54,22 @@ def expire(_: Order, channel: ScriptedChannel) -> object:
     return sweep(lambda: True, channel)
 
 
+def alone[T](work: Callable[[], T]) -> T:
+    """In a thread that leaves no session behind."""
+    try:
+        return work()
+    finally:
+        connection.discard()
+
+
 @contextmanager
 def in_the_middle_of(
     work: Callable[[Order, ScriptedChannel], object], order: Order
 ) -> Iterator[Future[object]]:
     """``work`` in a thread of its own, while the channel does not answer."""
     channel = SlowChannel()
-
-    def run() -> object:
-        try:
-            return work(order, channel)
-        finally:
-            connection.discard()
-
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(run)
+        future = pool.submit(alone, lambda: work(order, channel))
         try:
             assert channel.asked.wait(PATIENCE_SECONDS)
             yield future
@@ -95,6 +100,52 @@ def test_no_transaction_is_open_and_no_row_locked_while_the_channel_is_asked(dat
         assert held(database) == (0, 0)
         assert not future.done()
     future.result(PATIENCE_SECONDS)
+
+
+@contextmanager
+def held_back_by(alipay: LocalAlipay, method: str, work: Callable[[], object]) -> Iterator[None]:
+    """``work`` in a thread of its own, while the local Alipay keeps its answer to ``method``."""
+    alipay.faults.add(method, "hold")
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(alone, work)
+        try:
+            assert alipay.faults.wait_until_held(PATIENCE_SECONDS)
+            yield
+            assert not future.done()
+        finally:
+            alipay.service.release()
+        future.result(PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("work", "method"),
+    [
+        (scan, "alipay.trade.precreate"),
+        (give_up, "alipay.trade.query"),
+        (give_up, "alipay.trade.close"),
+        (expire, "alipay.trade.query"),
+    ],
+)
+def test_nothing_is_held_while_the_local_alipay_is_asked_over_http(database, order, work, method):
+    if work is expire:
+        time_is_over(database)
+    with (
+        local_alipay() as alipay,
+        held_back_by(alipay, method, lambda: work(order, alipay.gateway)),
+    ):
+        assert held(database) == (0, 0)
+
+
+def test_nothing_is_held_while_the_local_alipay_gives_money_back(database, order):
+    accept(a_trade_notice(order))  # what comes now is a second payment
+    with local_alipay() as alipay:
+        trade = alipay.pay(order.order_no, "9.90")
+        accept(a_trade_notice(order, trade_no=trade.trade_no))
+        refund_id = the_refund(database)
+        work = partial(try_refund, refund_id, alipay.gateway)
+        with held_back_by(alipay, "alipay.trade.refund", work):
+            assert held(database) == (0, 0)
+    assert database.count("oms_refund", state="DONE") == 1
 
 
 def test_the_engine_would_show_a_transaction_and_its_locks(database, order):
