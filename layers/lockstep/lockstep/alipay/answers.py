@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Unknown:
 
 
 type Outcome[T] = Done[T] | Refused | NotExecuted | Unknown
+
+# Of a Refused. Nobody has scanned or logged in yet: not paid, and not "can never be paid".
+TRADE_NOT_EXIST: Final = "ACQ.TRADE_NOT_EXIST"
+# Not in the state for what was asked.
+TRADE_STATUS_ERROR: Final = "ACQ.TRADE_STATUS_ERROR"
 
 
 class TradeStatus(StrEnum):

@@ -16,7 +16,7 @@ from lockstep.orders.refund import begin_refund
 from lockstep.payments import refund_store, refundable_store
 from lockstep.payments.end_refund import refundable
 from lockstep.payments.owe_refund import owe
-from lockstep.payments.refund_model import Refund, RefundablePayment
+from lockstep.payments.refund_model import Refund, RefundablePayment, of_number
 
 _REFUNDABLE = frozenset({OrderStatus.PAID, OrderStatus.SHIPPED, OrderStatus.FINISHED})
 
@@ -99,7 +99,7 @@ def _ask(tx: Tx, asked: AskRefund) -> AskOutcome:
     if payment is None:
         return NotRefundable(order.status)
     refunds = refund_store.read_refunds(tx, payment.id)
-    known = _of_number(refunds, asked.out_request_no)
+    known = of_number(refunds, asked.out_request_no)
     if known is not None:
         if known.request_hash != asked.fingerprint:
             return RefundKeyReused()
@@ -137,7 +137,7 @@ def _owe(
         reason=asked.reason,
         request_hash=asked.fingerprint,
     )
-    new = _of_number(refund_store.read_refunds(tx, payment.id), number)
+    new = of_number(refund_store.read_refunds(tx, payment.id), number)
     if new is None:
         raise InvariantBroken(f"refund {number} is gone")
     if asked.restock:
@@ -153,7 +153,3 @@ def _owe(
         if refused:
             raise RollBack(RestockRefused(refused))
     return Asked(order.id, payment.trade_no, new, repeated=False)
-
-
-def _of_number(refunds: list[Refund], number: str) -> Refund | None:
-    return next((refund for refund in refunds if refund.out_request_no == number), None)

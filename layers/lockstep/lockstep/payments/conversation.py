@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from lockstep.alipay.answers import (
+    TRADE_NOT_EXIST,
+    TRADE_STATUS_ERROR,
     Done,
     NotExecuted,
     Outcome,
@@ -25,11 +27,9 @@ from lockstep.alipay.answers import (
 if TYPE_CHECKING:
     from lockstep.alipay.gateway import Gateway
 
-# Nobody has scanned or logged in yet: not paid, and not "can never be paid".
-NOT_EXIST: Final = "ACQ.TRADE_NOT_EXIST"
 # Paid, closed or finished: whatever it is, it is not waiting.
 NOT_WAITING: Final = frozenset(
-    {"ACQ.TRADE_STATUS_ERROR", "ACQ.REASON_TRADE_STATUS_INVALID", "ACQ.REASON_ILLEGAL_STATUS"}
+    {TRADE_STATUS_ERROR, "ACQ.REASON_TRADE_STATUS_INVALID", "ACQ.REASON_ILLEGAL_STATUS"}
 )
 
 
@@ -109,7 +109,7 @@ class _Talk:
         match found:
             case Done(trade):
                 return _read(trade, self._question)
-            case Refused(code) if code == NOT_EXIST:
+            case Refused(code) if code == TRADE_NOT_EXIST:
                 return Unpaid()
             case _:
                 return _no_answer(found)
@@ -124,7 +124,7 @@ class _Talk:
             case Refused(code) if code in NOT_WAITING:
                 again = self.query()
                 return NotKnown(f"{code}, and yet unpaid") if isinstance(again, Unpaid) else again
-            case Refused(code) if code == NOT_EXIST:
+            case Refused(code) if code == TRADE_NOT_EXIST:
                 return Unpaid() if self._question.may_still_appear else NeverBegun()
             case _:
                 return _no_answer(closed)

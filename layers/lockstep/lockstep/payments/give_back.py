@@ -17,7 +17,7 @@ from lockstep.payments.model import (
     PaymentState,
 )
 from lockstep.payments.owe_refund import owe, owe_anew, stage_try
-from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState
+from lockstep.payments.refund_model import Refund, RefundablePayment, RefundState, of_number
 
 _BY_A_PERSON = "operator:"
 _WAITING = frozenset({PaymentState.UNMATCHED, PaymentState.REFUND_FAILED})
@@ -77,7 +77,7 @@ def _give_back(tx: Tx, asked: GiveBack) -> GiveBackOutcome:
     if payment is None:
         return PaymentNotFound()
     refunds = refund_store.read_refunds(tx, payment.id)
-    known = next((r for r in refunds if r.out_request_no == asked.out_request_no), None)
+    known = of_number(refunds, asked.out_request_no)
     if known is not None and known.amount != asked.amount:
         return RefundKeyReused()
     if known is not None or (asked.amount is None and payment.state not in _WAITING):

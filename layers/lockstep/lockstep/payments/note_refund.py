@@ -18,7 +18,7 @@ from lockstep.orders.model import LockedOrder, TradedOrder
 from lockstep.payments import refund_store, refundable_store, store
 from lockstep.payments.end_refund import complete, went_back
 from lockstep.payments.model import ACTOR, Payment, Result, Settled
-from lockstep.payments.refund_model import Refund, RefundState
+from lockstep.payments.refund_model import Refund, RefundState, of_number
 
 REFUND_AMONG_OURS: Final = "REFUND_AMONG_OURS"
 _TOLD: Final = "told by the channel"
@@ -38,7 +38,7 @@ def note_refund(
     if not total:
         return Settled(Result.QUERY_DUE, "REFUND_WITHOUT_AMOUNT")
     refunds = refund_store.read_refunds(tx, payment.id)
-    named = next((r for r in refunds if r.out_request_no == report.out_biz_no), None)
+    named = of_number(refunds, report.out_biz_no)
     news = _news(report, total, payment, refunds, named)
     if news is None:
         return Settled(Result.QUERY_DUE, REFUND_AMONG_OURS)

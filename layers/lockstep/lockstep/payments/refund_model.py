@@ -1,6 +1,6 @@
 """Refunds: their states, and what is known of one and of the payment that it is of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -65,6 +65,11 @@ class Refund:
     def is_open(self) -> bool:
         """It still may go back."""
         return self.state is RefundState.DUE or self.is_in_flight
+
+
+def of_number(refunds: Iterable[Refund], out_request_no: str | None) -> Refund | None:
+    """The one of a payment's refunds that has this number."""
+    return next((each for each in refunds if each.out_request_no == out_request_no), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, assert_never
 
 from lockstep.alipay.answers import (
+    TRADE_NOT_EXIST,
+    TRADE_STATUS_ERROR,
     Done,
     NotExecuted,
     RefundFound,
@@ -41,7 +43,7 @@ AMOUNT_DIFFERS: Final = "REFUND_AMOUNT_DIFFERS"
 # It may have been done all the same, and if not, the next try may be.
 _PASSING: Final = frozenset({"ACQ.SYSTEM_ERROR", "ACQ.REFUND_CHARGE_ERROR"})
 # It was not done; the trade says whether it ever can be.
-_OF_THE_TRADE: Final = frozenset({"ACQ.TRADE_NOT_EXIST", "ACQ.TRADE_STATUS_ERROR"})
+_OF_THE_TRADE: Final = frozenset({TRADE_NOT_EXIST, TRADE_STATUS_ERROR})
 _FOR_GOOD: Final = frozenset(
     {
         WINDOW_OVER,
@@ -197,9 +199,11 @@ def _of_trade(task: Task, outcome: "Outcome[Trade]") -> Verdict:
         case Done(trade) if trade.status is TradeStatus.TRADE_SUCCESS:
             return NotYet(task.code, _pause(task))
         case Done(trade) if trade.is_all_back:
-            return Never(task.code or "ACQ.TRADE_STATUS_ERROR", trade.total_amount)
-        case Done() | Refused("ACQ.TRADE_NOT_EXIST"):
-            return Never(task.code or "ACQ.TRADE_NOT_EXIST")
+            return Never(task.code or TRADE_STATUS_ERROR, trade.total_amount)
+        case Done():
+            return Never(task.code or TRADE_NOT_EXIST)
+        case Refused(code) if code == TRADE_NOT_EXIST:
+            return Never(task.code or code)
         case Refused() | NotExecuted() | Unknown():
             return Unclear(task.code, _pause(task))
         case _:
