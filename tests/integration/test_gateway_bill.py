@@ -114,22 +114,22 @@ def test_question_and_download_share_one_time_limit(server):
         if asked.verb == "GET":
             server.closing.wait(10)
             return
-        server.closing.wait(0.3)
+        server.closing.wait(0.9)
         url = server.url
         answer = {"code": "10000", "bill_download_url": url}
         sent(handler, alipay_sign.sign_response(asked.params["method"], answer, alipay_key()))
 
     server.behaviour = behave
     began = time.monotonic()
-    assert isinstance(server.gateway().bill(DAY, timeout_seconds=0.6), Unknown)
-    assert 0.5 < time.monotonic() - began < 1.2
+    assert isinstance(server.gateway().bill(DAY, timeout_seconds=1), Unknown)
+    assert 0.9 < time.monotonic() - began < 1.8  # a time for each would be 1.9 s
 
 
 def test_a_question_that_nobody_answers_leaves_nothing_to_download(server):
     server.behaviour = lambda *_: server.closing.wait(10)
     began = time.monotonic()
     assert isinstance(server.gateway().bill(DAY, timeout_seconds=0.3), Unknown)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(

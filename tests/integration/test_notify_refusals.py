@@ -46,7 +46,7 @@ def refused(database):
     def send(event: dict[str, object]) -> None:
         begun = time.monotonic()
         assert answer(event) == FAILURE
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 5
         assert database.dump(tables) == before
 
     return send

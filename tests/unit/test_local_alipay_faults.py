@@ -63,10 +63,10 @@ def test_it_was_not_done_and_the_caller_cannot_know(alipay, paid):
 
 
 def test_it_was_done_and_the_answer_is_late(alipay, paid):
-    alipay.faults.add(REFUND, "delay", seconds=1)
+    alipay.faults.add(REFUND, "delay", seconds=4)
     began = time.monotonic()
     assert isinstance(refund(alipay, paid, timeout_seconds=0.3), Unknown)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 3
     assert refunded(alipay, paid) == Decimal("3.00")
 
 
