@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down token catalogue purge alipay-check sizes check test lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: demo up down token catalogue purge alipay-check sizes check test proof lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -44,6 +44,10 @@ check: ready style types template policies lock-check ## what has to hold before
 test: setup style types template policies lock-check ## the same, and every test there is
 	@$(PY) -m pytest tests -n 2 --ignore tests/e2e
 	@$(PY) -m pytest tests/e2e
+
+PROOF := sections replay seed seeds minutes
+proof: ready ## crash points, interleavings, arrival orders, guards, a model, hostile input; minutes=60 for longer
+	@$(PY) -m tests.proof $(foreach name,$(PROOF),$(if $($(name)),--$(name) "$($(name))"))
 
 style: ready
 	@$(BIN)/ruff format --check .

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -11,7 +12,7 @@ from pymysql.constants import CLIENT
 
 from infra import migrate
 from infra.local import mysql
-from infra.local.paths import LOCAL
+from infra.local.paths import TEST_HOME
 from lockstep import settings
 from lockstep.db import connection
 
@@ -43,9 +44,9 @@ class Database:
     session: "pymysql.Connection[pymysql.cursors.DictCursor]"
 
     @classmethod
-    def create(cls, name: str) -> "Database":
-        """An empty schema called ``name``, replacing an older one."""
-        server = mysql.ensure(LOCAL / "test", durable=False)
+    def create(cls, name: str, home: Path = TEST_HOME, *, durable: bool = False) -> "Database":
+        """An empty schema called ``name``, replacing an older one, on the server of ``home``."""
+        server = mysql.ensure(home, durable=durable)
         session = _connect(server)
         with session.cursor() as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {name}")

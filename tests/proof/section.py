@@ -1,0 +1,88 @@
+"""What the proof consists of.
+
+A section shows one promise. Its parts are independent of each other and run on any process; a part
+tries cases, counts them in a tally, and gives each a name by which it is tried again alone:
+`make proof replay=<section>/<part>/<case>`.
+"""
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from tests.support.database import Database
+
+# Of one part. Whoever sees as many has seen enough to begin with.
+FAULTS_MAX: Final = 5
+
+
+class Form(StrEnum):
+    """How much is tried: FIXED is part of `make test`, BOUNDED is `make proof`, LONG is
+    `make proof minutes=…`."""
+
+    FIXED = "fixed"
+    BOUNDED = "bounded"
+    LONG = "long"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    form: Form
+    seed: int = 0
+    """For what is drawn and not enumerated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A case that did not hold, and how that was seen."""
+
+    case: str
+    why: str
+
+
+class Enough(Exception):
+    """A part has shown its faults; more of them would say nothing new."""
+
+
+@dataclass
+class Tally:
+    """``possible`` is None where there is no end to what could be tried."""
+
+    tried: int = 0
+    possible: int | None = 0
+    faults: list[Fault] = field(default_factory=list)
+
+    def attempt(self, case: str, trial: Callable[[], object]) -> None:
+        """Run ``trial``: it raises where the promise did not hold. Raises Enough in the end."""
+        self.tried += 1
+        try:
+            trial()
+        except Exception:
+            self.faults.append(Fault(case, traceback.format_exc(limit=-3)))
+            if len(self.faults) >= FAULTS_MAX:
+                raise Enough from None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """``holds`` is the promise in one line. ``prove`` tries the cases of a part; ``replay`` tries
+    one and raises what it found."""
+
+    name: str
+    holds: str
+    parts: Callable[[Extent], Sequence[str]]
+    prove: Callable[[Database, str, Extent, Tally], None]
+    replay: Callable[[Database, str, str], object]
+
+
+def proved(section: Section, part: str, database: Database, extent: Extent) -> Tally:
+    """Try what ``extent`` asks of a part. ``database`` is in use by the product, and empty."""
+    tally = Tally()
+    try:
+        section.prove(database, part, extent, tally)
+    except Enough:
+        pass
+    except Exception:
+        tally.faults.append(Fault("", traceback.format_exc()))
+    return tally

@@ -1,0 +1,165 @@
+"""The deployed system inside one process: the real functions, queues that deliver when they are
+told to, the local Alipay's own books and signatures, and time that passes by SQL.
+
+    with a_world(database) as world:
+        order_no = world.place("k1").document["order"]["order_no"]
+        number = world.start(order_no).document["out_trade_no"]
+        world.pay(number)            as a person at the cashier
+        world.tell()                 Alipay sends its notices, the notify function answers
+        world.deliver()              the queues hand their messages to the functions
+        world.come_to_rest()         hours pass, with sweep and relay, until nothing is open
+
+Nothing happens by itself and nothing runs in a thread, so that a history is the same each time.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from functions import relay_outbox, sweep_expired
+from infra.local import invariants
+from infra.local.alipay_gateway.shapes import Trade
+from lockstep.alipay import gateway
+from lockstep.alipay.transport import NoAnswer, Received
+from lockstep.messaging import outbox
+from tests.support import api, http_events, notices, passing_time
+from tests.support.builders import a_sku
+from tests.support.database import Database, forget_settings
+from tests.support.http_events import Answer
+from tests.support.lambda_context import Context
+from tests.support.local_alipay import LocalAlipay, PassingClock, a_service, key_of
+from tests.support.money_storm import ROUND, open_ends
+from tests.support.wire import Wire
+
+MEMBER: Final = 42
+ROUNDS_MAX: Final = 40
+# What a sweep's report counts, apart from questions that came to nothing.
+_DONE: Final = ("orders_closed", "holds_settled", "restaged", "notices_decided")
+
+
+@dataclass
+class World:
+    database: Database
+    alipay: LocalAlipay
+    clock: PassingClock
+    wire: Wire = field(default_factory=lambda: Wire(seed=0))
+
+    # --- members -------------------------------------------------------------------------------
+
+    def place(
+        self, key: str, lines: Mapping[int, int] | None = None, member: int = MEMBER
+    ) -> Answer:
+        """POST /orders."""
+        wanted = [{"sku_id": sku, "quantity": n} for sku, n in (lines or {1001: 1}).items()]
+        return api.ask(http_events.post_order({"lines": wanted}, member=member, key=key))
+
+    def cancel(self, order_no: str, member: int = MEMBER) -> Answer:
+        return api.ask(http_events.cancel_order(order_no, member=member))
+
+    def start(self, order_no: str, product: str = "page", member: int = MEMBER) -> Answer:
+        """POST /orders/{order_no}/payments, and the browser follows the link that is answered."""
+        answer = api.ask(http_events.post_payment(order_no, {"product": product}, member=member))
+        if answer.status in {200, 201} and "pay_url" in answer.document:
+            self.alipay.service.call(urlsplit(answer.document["pay_url"]).query, b"", "en")
+        return answer
+
+    def pay(self, out_trade_no: str, amount: Decimal | None = None) -> Trade:
+        """At the cashier; without a page, late or of another sum where ``amount`` is given."""
+        books = self.alipay.service.books
+        if amount is not None:
+            return books.pay_anyway(out_trade_no, amount)
+        return books.pay(books.open(out_trade_no).trade_no)
+
+    # --- what happens by itself in life ----------------------------------------------------------
+
+    def tell(self) -> int:
+        """Alipay sends the notices that are due; how many."""
+        return self.alipay.service.post.send_due()
+
+    def deliver(self) -> int:
+        """The queues give what they have to the functions, once; how many messages."""
+        return self.wire.deliver(100)
+
+    def relay(self) -> dict[str, Any]:
+        return dict(relay_outbox.handler({}, Context(milliseconds=60_000)))
+
+    def sweep(self) -> dict[str, Any]:
+        return dict(sweep_expired.handler({}, Context(milliseconds=60_000)))
+
+    # --- time ------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """No time passes: what is under way arrives."""
+        while self.tell() + self.deliver():
+            pass
+
+    def come_to_rest(self) -> None:
+        """Hours pass until one changes nothing and nothing is open; then every invariant holds."""
+        self.clock.ahead += passing_time.TTL
+        for _ in range(ROUNDS_MAX):
+            if not self._an_hour() and not open_ends(self.database):
+                break
+        assert open_ends(self.database) == {}
+        assert self.wire.seen["dead"] == 0
+        assert invariants.broken(self.database.rows) == {}
+
+    def _an_hour(self) -> int:
+        """How much was done in it."""
+        passing_time.an_hour(self.database)
+        self.clock.ahead += ROUND
+        done: int = self.tell()
+        swept = self.sweep()
+        assert swept["failed"] == []
+        done += sum(swept[name] for name in _DONE) + self.relay()["sent"]
+        while some := self.deliver() + self.tell():
+            done += some
+        return done
+
+
+@contextmanager
+def a_world(
+    database: Database, stock: Mapping[int, int] | None = None, *, policy: str = "REFUND"
+) -> Iterator[World]:
+    """Empty but for its SKUs: ``stock`` of each, ten of 1001 and 1002 by default."""
+    database.empty()
+    clock = PassingClock()
+    alipay = a_service(clock=clock)
+    world = World(database, alipay, clock)
+    world.wire.is_kind = True
+    alipay.sink = _hear
+    with pytest.MonkeyPatch.context() as patch:
+        _connect(world, patch)
+        patch.setenv("ORDER_TTL_SECONDS", str(int(passing_time.TTL / timedelta(seconds=1))))
+        patch.setenv("LATE_PAYMENT_POLICY", policy)
+        notices.NoticeSigner(key_of("alipay")).configure(patch)
+        for sku_id, quantity in (stock or {1001: 10, 1002: 10}).items():
+            a_sku(database, sku_id, stock=quantity)
+        yield world
+    forget_settings()
+
+
+def _connect(world: World, patch: pytest.MonkeyPatch) -> None:
+    """Let the product find the queues and Alipay here."""
+    client = world.alipay.gateway()
+
+    def exchange(url: str, form: bytes | None, **_: Any) -> Received:
+        reply = world.alipay.service.call(urlsplit(url).query, form or b"", "en")
+        if reply is None:
+            raise NoAnswer("the connection was dropped")
+        return Received(reply.body, None)
+
+    patch.setattr(outbox, "_sqs", lambda: world.wire)
+    patch.setattr(gateway, "connect", lambda: client)
+    patch.setattr(gateway, "exchange", exchange)
+    for name, value in world.wire.addresses().items():
+        patch.setenv(name, value)
+
+
+def _hear(body: bytes) -> str:
+    return str(notices.answer(notices.http_event(body))["body"])
