@@ -1,0 +1,116 @@
+"""A tap on the way from the functions to MySQL, SQS and Alipay: it sees each request pass, and can
+stop time there, before the other side has it or when the other side has done it and answers.
+"""
+
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum, auto
+from typing import Final
+
+_COM_QUERY: Final = 3
+_OF_HTTP: Final = re.compile(rb"X-Amz-Target: \w+\.(\w+)|method=([a-z.]+)", re.IGNORECASE)
+
+
+class Fate(StrEnum):
+    """Of the process that asks."""
+
+    LIVES = auto()
+    DIES_BEFORE = auto()
+    """The request is never seen by anyone."""
+    DIES_AFTER = auto()
+    """It was carried out; the answer reaches nobody."""
+
+
+type Decide = Callable[[str], Fate]
+type Read = Callable[[bytes], str | None]
+
+
+def of_mysql(sent: bytes) -> str | None:
+    """The statement, where ``sent`` is one."""
+    is_query = len(sent) > 4 and sent[3] == 0 and sent[4] == _COM_QUERY
+    return " ".join(sent[5:].decode(errors="replace").split())[:60] if is_query else None
+
+
+def of_http(sent: bytes) -> str | None:
+    """The operation, where ``sent`` begins a request."""
+    if not sent.startswith((b"POST ", b"GET ")):
+        return None
+    found = _OF_HTTP.search(sent)
+    return (found[1] or found[2]).decode() if found else sent.split(b" ", 2)[0].decode()
+
+
+@contextmanager
+def tap(port: int, read: Read, decide: Decide, kill: Callable[[], None]) -> Iterator[int]:
+    """Forward to ``port``; the port to use instead. ``decide`` is asked about each request."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        stops = threading.Event()
+        accepting = threading.Thread(
+            target=_accept, args=(listener, stops, port, read, decide, kill), daemon=True
+        )
+        accepting.start()
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            stops.set()
+            # Wakes the thread that accepts, which then sees that it is over.
+            socket.create_connection(listener.getsockname()).close()
+            accepting.join()
+
+
+def _accept(
+    listener: socket.socket,
+    stops: threading.Event,
+    port: int,
+    read: Read,
+    decide: Decide,
+    kill: Callable[[], None],
+) -> None:
+    while True:
+        client, _ = listener.accept()
+        if stops.is_set():
+            client.close()
+            return
+        server = socket.create_connection(("127.0.0.1", port))
+        withholds = threading.Event()
+
+        def ask(
+            client: socket.socket = client,
+            server: socket.socket = server,
+            withholds: threading.Event = withholds,
+        ) -> None:
+            while sent := client.recv(1 << 16):
+                what = read(sent)
+                fate = Fate.LIVES if what is None else decide(what)
+                if fate is Fate.DIES_BEFORE:
+                    kill()
+                    return
+                if fate is Fate.DIES_AFTER:
+                    withholds.set()
+                server.sendall(sent)
+
+        def answer(
+            client: socket.socket = client,
+            server: socket.socket = server,
+            withholds: threading.Event = withholds,
+        ) -> None:
+            while said := server.recv(1 << 16):
+                if withholds.is_set():
+                    kill()
+                    return
+                client.sendall(said)
+
+        for pump in (ask, answer):
+            threading.Thread(target=_pump, args=(pump, client, server), daemon=True).start()
+
+
+def _pump(pump: Callable[[], None], *ends: socket.socket) -> None:
+    """Either direction's end is the end of both."""
+    with suppress(OSError):
+        pump()
+    for end in ends:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
