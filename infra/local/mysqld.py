@@ -76,15 +76,18 @@ def find(home: Path) -> int | None:
     return running.port if running else None
 
 
-def start(home: Path, binary: Binary, *, durable: bool) -> int:
-    """Start it and return its port; `home` keeps the data from one time to the next."""
+def start(home: Path, binary: Binary, *, durable: bool, port: int | None = None) -> int:
+    """Start it, on a free port or on the one that it had, and return that; `home` keeps the data
+    from one time to the next."""
     # A folder for each release: data of a newer server would not open with an older one.
     release = _release(binary)
     data = home / f"data-{release}"
     if not data.exists():
         _initialize(home, binary, data)
     with step(f"Starting MySQL {release}"):
-        return _launch(home, binary, data, DURABLE if durable else LAZY)
+        port = port or processes.free_port()
+        _launch(home, binary, data, port, DURABLE if durable else LAZY)
+        return port
 
 
 def stop(home: Path) -> bool:
@@ -126,8 +129,7 @@ def _initialize(home: Path, binary: Binary, data: Path) -> None:
     new.rename(data)
 
 
-def _launch(home: Path, binary: Binary, data: Path, flushing: list[str]) -> int:
-    port = processes.free_port()
+def _launch(home: Path, binary: Binary, data: Path, port: int, flushing: list[str]) -> None:
     socket = socket_path(home)
     socket.unlink(missing_ok=True)
     tls = certificates.ensure(home / "tls")
@@ -144,7 +146,6 @@ def _launch(home: Path, binary: Binary, data: Path, flushing: list[str]) -> int:
     ]
     processes.start(home, NAME, command, port, os.environ)
     processes.wait_until(home, NAME, lambda: processes.answers(port), seconds=60)
-    return port
 
 
 def _call(binary: Binary, data: Path) -> list[str]:

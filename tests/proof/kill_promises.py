@@ -20,6 +20,7 @@ from tests.support.database import Database, Row
 from tests.support.http_events import Event
 
 _DONE: Final = frozenset({200, 201})
+_OPEN: Final = frozenset({202, 503})
 _PAID: Final = frozenset({"TRADE_SUCCESS", "TRADE_FINISHED"})
 _SETTLED: Final = {"confirm_stock": "CONFIRMED", "release_stock": "RELEASED"}
 
@@ -58,10 +59,8 @@ class Promises:
 
     def heard(self, function: str, event: Event, answer: Any) -> None:
         with self._changed:
-            if self._keep(function, event, answer):
-                self.made += 1
-            else:
-                self.open += 1
+            self.made += self._keep(function, event, answer)
+            self.open += _leaves_open(answer)
             self._changed.notify_all()
 
     def wait_until(self, is_so: Callable[[], bool], seconds: float) -> None:
@@ -72,7 +71,7 @@ class Promises:
     def broken(self, database: Database) -> list[str]:
         """One line for each; none where all is kept."""
         with self._changed:  # what is promised while we look need not be in what we saw
-            promised = [
+            promised: list[tuple[str, dict[str, Any]]] = [
                 ("orders", dict(self._orders)),
                 ("cancels", dict.fromkeys(self._cancelled, ("CLOSED", "CANCELLED"))),
                 ("pages", dict(self._pages)),
@@ -122,7 +121,9 @@ class Promises:
 
     def _keep_order(self, event: Event, order: Mapping[str, Any]) -> None:
         member = int(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"])
-        lines = {str(line["sku_id"]): line["quantity"] for line in json.loads(event["body"])["lines"]}
+        lines = {
+            str(line["sku_id"]): line["quantity"] for line in json.loads(event["body"])["lines"]
+        }
         key, amount = event["headers"]["idempotency-key"], Decimal(order["pay_amount"])
         self._orders[order["order_no"]] = member, key, amount, lines
 
@@ -143,6 +144,14 @@ class Promises:
             message_id = record["attributes"]["MessageDeduplicationId"]
             self._settled[message_id] = json.loads(record["body"])["reservation_id"], state
         return bool(handled)
+
+
+def _leaves_open(answer: Any) -> bool:
+    return (
+        answer.get("statusCode") in _OPEN
+        or answer.get("body") == "failure"
+        or bool(answer.get("batchItemFailures"))
+    )
 
 
 def _kept(database: Database) -> dict[str, dict[str, Any]]:

@@ -7,10 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import Final
 
 _COM_QUERY: Final = 3
+_PIECE: Final = 1 << 16
 _OF_HTTP: Final = re.compile(rb"X-Amz-Target: \w+\.(\w+)|method=([a-z.]+)", re.IGNORECASE)
 
 
@@ -42,14 +44,64 @@ def of_http(sent: bytes) -> str | None:
     return (found[1] or found[2]).decode() if found else sent.split(b" ", 2)[0].decode()
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A client's connection and its continuation. Either direction's end is the end of both."""
+
+    client: socket.socket
+    server: socket.socket
+    read: Read
+    decide: Decide
+    kill: Callable[[], None]
+    withholds: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        for pump in (self._ask, self._answer):
+            threading.Thread(target=self._run, args=(pump,), daemon=True).start()
+
+    def _ask(self) -> None:
+        while sent := self.client.recv(_PIECE):
+            what = self.read(sent)
+            fate = Fate.LIVES if what is None else self.decide(what)
+            if fate is Fate.DIES_BEFORE:
+                self.kill()
+                return
+            if fate is Fate.DIES_AFTER:
+                self.withholds.set()
+            self.server.sendall(sent)
+
+    def _answer(self) -> None:
+        while said := self.server.recv(_PIECE):
+            if self.withholds.is_set():
+                self.kill()
+                return
+            self.client.sendall(said)
+
+    def _run(self, pump: Callable[[], None]) -> None:
+        with suppress(OSError):
+            pump()
+        for end in (self.client, self.server):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
 @contextmanager
 def tap(port: int, read: Read, decide: Decide, kill: Callable[[], None]) -> Iterator[int]:
     """Forward to ``port``; the port to use instead. ``decide`` is asked about each request."""
+    stops = threading.Event()
+
+    def accept() -> None:
+        while True:
+            client, _ = listener.accept()
+            if stops.is_set():
+                client.close()
+                return
+            server = socket.create_connection(("127.0.0.1", port))
+            _Line(client, server, read, decide, kill).start()
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        stops = threading.Event()
-        accepting = threading.Thread(
-            target=_accept, args=(listener, stops, port, read, decide, kill), daemon=True
-        )
+        accepting = threading.Thread(target=accept, daemon=True)
         accepting.start()
         try:
             yield int(listener.getsockname()[1])
@@ -58,59 +110,3 @@ def tap(port: int, read: Read, decide: Decide, kill: Callable[[], None]) -> Iter
             # Wakes the thread that accepts, which then sees that it is over.
             socket.create_connection(listener.getsockname()).close()
             accepting.join()
-
-
-def _accept(
-    listener: socket.socket,
-    stops: threading.Event,
-    port: int,
-    read: Read,
-    decide: Decide,
-    kill: Callable[[], None],
-) -> None:
-    while True:
-        client, _ = listener.accept()
-        if stops.is_set():
-            client.close()
-            return
-        server = socket.create_connection(("127.0.0.1", port))
-        withholds = threading.Event()
-
-        def ask(
-            client: socket.socket = client,
-            server: socket.socket = server,
-            withholds: threading.Event = withholds,
-        ) -> None:
-            while sent := client.recv(1 << 16):
-                what = read(sent)
-                fate = Fate.LIVES if what is None else decide(what)
-                if fate is Fate.DIES_BEFORE:
-                    kill()
-                    return
-                if fate is Fate.DIES_AFTER:
-                    withholds.set()
-                server.sendall(sent)
-
-        def answer(
-            client: socket.socket = client,
-            server: socket.socket = server,
-            withholds: threading.Event = withholds,
-        ) -> None:
-            while said := server.recv(1 << 16):
-                if withholds.is_set():
-                    kill()
-                    return
-                client.sendall(said)
-
-        for pump in (ask, answer):
-            threading.Thread(target=_pump, args=(pump, client, server), daemon=True).start()
-
-
-def _pump(pump: Callable[[], None], *ends: socket.socket) -> None:
-    """Either direction's end is the end of both."""
-    with suppress(OSError):
-        pump()
-    for end in ends:
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-        end.close()

@@ -136,7 +136,7 @@ def _move_functions(patch: pytest.MonkeyPatch, processes: Processes) -> None:
         patch.setitem(api._HANDLERS, route, processes.handler(name))
     for queue, consumer in list(wire.CONSUMERS.items()):
         name = consumer.__module__.removeprefix("functions.")
-        patch.setitem(wire.CONSUMERS, queue, partial(_consume, processes.handler(name)))  # type: ignore[arg-type]
+        patch.setitem(wire.CONSUMERS, queue, partial(_consume, processes.handler(name)))
     for module in (relay_outbox, sweep_expired):
         patch.setattr(module, "handler", processes.handler(module.__name__.split(".")[-1]))
     patch.setattr(alipay_notify, "handler", partial(_hear, processes.handler("alipay_notify")))

@@ -1,34 +1,51 @@
 """The section that kills for real: the function's process, and the database.
 
 Processes and servers are not deterministic, so a case that is replayed lives the same life and
-kills at the same requests, or at the same count of answers, but may meet another moment inside
-them. What a fault says names who was killed when.
+kills at the same requests, or after the same count of answers, but may meet another moment there.
+What a fault says names who was killed, and when.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
-from tests.proof import kill_lives
+from infra.local.steps import note
+from tests.proof import kill_lives, kill_mysqld, kill_outages
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.support.database import Database
 
+FUNCTIONS: Final = "functions"
+DATABASE: Final = "database"
 _LIVES: Final = {Form.BOUNDED: 3, Form.LONG: 12}
+_OUTAGES: Final = {Form.BOUNDED: 1, Form.LONG: 3}
 
 
 def _parts(extent: Extent) -> Sequence[str]:
-    return () if extent.form is Form.FIXED else ("functions",)
+    if extent.form is Form.FIXED:
+        return ()
+    if isinstance(why := kill_mysqld.a_binary(), str):
+        note(f"The database is not killed: of a mysqld to start {why}")
+        return (FUNCTIONS,)
+    return (DATABASE, FUNCTIONS)
 
 
-def _prove(database: Database, _: str, extent: Extent, tally: Tally) -> None:
+def _prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
+    """Counts kills: a life, or an outage's run, is a case with several."""
     tally.possible = None
-    for nth in range(_LIVES[extent.form]):
-        case = f"{extent.seed}.{nth}"
-        tally.attempt(case, partial(kill_lives.live, database, case))
+    cases = _LIVES[extent.form] if part == FUNCTIONS else 1
+    for nth in range(cases):
+        case = f"{extent.seed}.{nth if part == FUNCTIONS else _OUTAGES[extent.form]}"
+
+        def trial(case: str = case) -> None:
+            tally.tried += _kill(database, part, case) - 1
+
+        tally.attempt(case, trial)
 
 
-def _replay(database: Database, _: str, case: str) -> object:
-    return kill_lives.live(database, case)
+def _kill(database: Database, part: str, case: str) -> int:
+    """How often; a case is a seed and its life's number, or the count of its outages."""
+    if part == FUNCTIONS:
+        return kill_lives.live(database, case)
+    return kill_outages.survive(case, int(case.rpartition(".")[2]))
 
 
 KILLS: Final = Section(
@@ -36,5 +53,5 @@ KILLS: Final = Section(
     "nothing acknowledged is lost when a process or the database is killed",
     _parts,
     _prove,
-    _replay,
+    _kill,
 )

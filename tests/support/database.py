@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,11 @@ class Database:
     @classmethod
     def create(cls, name: str, home: Path = TEST_HOME, *, durable: bool = False) -> "Database":
         """An empty schema called ``name``, replacing an older one, on the server of ``home``."""
-        server = mysql.ensure(home, durable=durable)
+        return cls.on(mysql.ensure(home, durable=durable), name)
+
+    @classmethod
+    def on(cls, server: mysql.Server, name: str) -> "Database":
+        """The same, on a server that is up."""
         session = _connect(server)
         with session.cursor() as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {name}")
@@ -54,6 +58,13 @@ class Database:
         session.select_db(name)
         migrate.load(session, migrate.SCHEMA.read_text(encoding="utf-8"))
         return cls(server, name, session)
+
+    def again(self) -> "Database":
+        """The same schema, by a new session: the server was away."""
+        self.session.close()
+        session = _connect(self.server)
+        session.select_db(self.name)
+        return replace(self, session=session)
 
     def drop(self) -> None:
         self.execute(f"DROP DATABASE {self.name}")
