@@ -60,15 +60,22 @@ class Deployed:
     def ends_well(self, keys: int) -> None:
         """Nothing acknowledged is lost, then or at rest; nothing is there twice; Alipay's books say
         the same."""
-        assert self.promises.broken(self.database) == []
+        self.keeps_its_word()
         self.world.come_to_rest()
-        assert self.promises.broken(self.database) == []
-        assert self.database.count("oms_order") == keys
+        self.keeps_its_word()
+        orders = self.database.count("oms_order")
+        assert orders == keys, f"{keys} keys made {orders} orders"
         books = self.world.alipay.service.books
-        assert money_books.ours(self.database) == money_books.theirs(books)
-        refunds = money_books.executed(books)
-        assert money_books.done(self.database) == refunds
-        assert set(refunds.values()) <= {1}
+        ours, theirs = money_books.ours(self.database), money_books.theirs(books)
+        assert ours == theirs, f"we have {ours.items() ^ theirs.items()} of either only"
+        done, executed = money_books.done(self.database), money_books.executed(books)
+        assert done == executed, f"we know of {done}, Alipay did {executed}"
+        assert set(executed.values()) <= {1}, executed
+
+    def keeps_its_word(self) -> None:
+        """All that was acknowledged so far is in the books."""
+        broken = self.promises.broken(self.database)
+        assert not broken, "\n".join(broken)
 
 
 @contextmanager
