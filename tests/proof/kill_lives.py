@@ -9,6 +9,7 @@ same life each time; only the sweep asks Alipay in threads of its own.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
@@ -21,11 +22,11 @@ from tests.support import passing_time
 from tests.support.database import Database
 from tests.support.http_events import Answer
 
-ACTS: Final = 24
-# Less than the deliveries after which a message is dead: only kills fail them here.
-KILLS_MAX: Final = 4
-# Requests from one kill to the next, at most.
-APART_MAX: Final = 60
+ACTS: Final = 30
+# Of each kind so many kills, at any of so many requests: about what a life has of them.
+KILLS: Final = {"statement": (2, 200), "commit": (2, 25), "queue": (1, 10), "alipay": (1, 2)}
+# Of a queue at once. So few that no message is in every batch that dies, and dead in the end.
+MESSAGES_MAX: Final = 4
 ASKS_MAX: Final = 20
 _WEIGHTS: Final = {
     "place": 5,
@@ -39,26 +40,27 @@ _WEIGHTS: Final = {
     "sweep": 1,
     "hour": 1,
 }
+# So that what was begun in the end is under way, and whoever is at it is not safe either.
+_LAST: Final = ("tell", "deliver", "refund", "deliver", "deliver", "tell", "hour", "deliver")
 _OPEN: Final = frozenset({202, 503})
 _ENDED: Final = frozenset({409})
 
 
 class Doom:
-    """Whoever makes the next request but so many dies of it."""
+    """Whoever makes one of the requests that were drawn dies of it."""
 
     def __init__(self, drawn: random.Random) -> None:
-        self._drawn, self._kills_left = drawn, KILLS_MAX
-        self._requests_left = drawn.randint(1, APART_MAX)
+        self._fates = {
+            (kind, nth): drawn.choice([Fate.DIES_BEFORE, Fate.DIES_AFTER])
+            for kind, (kills, requests) in KILLS.items()
+            for nth in drawn.sample(range(requests), kills)
+        }
+        self._seen: Counter[str] = Counter()
 
-    def __call__(self, _: str) -> Fate:
-        if self._kills_left == 0:
-            return Fate.LIVES
-        self._requests_left -= 1
-        if self._requests_left > 0:
-            return Fate.LIVES
-        self._kills_left -= 1
-        self._requests_left = self._drawn.randint(1, APART_MAX)
-        return self._drawn.choice([Fate.DIES_BEFORE, Fate.DIES_AFTER])
+    def __call__(self, what: str) -> Fate:
+        kind = _kind(what)
+        nth, self._seen[kind] = self._seen[kind], self._seen[kind] + 1
+        return self._fates.get((kind, nth), Fate.LIVES)
 
 
 class Life:
@@ -68,7 +70,8 @@ class Life:
         self.here, self.keys = here, 0
         self._world, self._drawn = here.world, drawn
         self._orders: list[str] = []
-        self._numbers: list[str] = []
+        self._unpaid: list[tuple[str, str]] = []
+        self._paid: list[str] = []
 
     def go_on(self, acts: Iterable[str]) -> None:
         for act in acts:
@@ -82,33 +85,32 @@ class Life:
         self._orders.append(answer.document["order"]["order_no"])
 
     def start(self) -> None:
-        if self._orders:
-            order_no = self._drawn.choice(self._orders)
-            answer = answered(lambda: self._world.start(order_no), _ENDED)
-            if answer.status not in _ENDED:
-                self._numbers.append(answer.document["out_trade_no"])
+        order_no = self._drawn.choice(self._orders)
+        answer = answered(lambda: self._world.start(order_no), _ENDED)
+        if answer.status not in _ENDED:
+            self._unpaid.append((order_no, answer.document["out_trade_no"]))
 
     def pay(self) -> None:
-        if self._numbers:
-            number = self._numbers.pop(self._drawn.randrange(len(self._numbers)))
+        if self._unpaid:
+            order_no, number = self._drawn.choice(self._unpaid)
             with suppress(Refused):  # the page's time is over, or it was paid
                 self._world.pay(number)
+                self._paid.append(order_no)
 
     def cancel(self) -> None:
-        if self._orders:
-            order_no = self._drawn.choice(self._orders)
-            answered(lambda: self._world.cancel(order_no), _ENDED | {202})
+        order_no = self._drawn.choice(self._orders)
+        answered(lambda: self._world.cancel(order_no), _ENDED | {202})
 
     def refund(self) -> None:
-        if self._orders:
-            order_no = self._drawn.choice(self._orders)
+        if self._paid:
+            order_no = self._drawn.choice(self._paid)
             answered(lambda: self.here.refund(order_no, "r1"), _ENDED)
 
     def tell(self) -> None:
         self._world.tell()
 
     def deliver(self) -> None:
-        self._world.deliver()
+        self._world.wire.deliver(MESSAGES_MAX)
 
     def relay(self) -> None:
         with suppress(Killed):
@@ -132,13 +134,21 @@ def live(database: Database, seed: str, plant: Plant | None = None) -> int:
         here.decide = Doom(random.Random(f"{seed} kills"))
         life = Life(here, drawn)
         try:
-            life.go_on(["place", *acts])
+            life.go_on(["place", *acts, *_LAST])
             here.decide = lambda _: Fate.LIVES
             here.ends_well(life.keys)
         except Exception as fault:
             fault.add_note("\n".join(["Killed, in this order:", *here.log]))
             raise
         return here.processes.killed
+
+
+def _kind(what: str) -> str:
+    if what == "COMMIT":
+        return "commit"
+    if what.startswith("POST "):
+        return "queue" if "SendMessage" in what else "alipay"
+    return "statement"
 
 
 def answered(

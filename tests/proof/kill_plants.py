@@ -21,7 +21,7 @@ def answers_before_it_commits() -> Callable[[], None]:
         while put_off:
             real(put_off.pop(), "COMMIT")
 
-    Connection.execute = execute  # type: ignore[method-assign]
+    Connection.execute = execute  # type: ignore[assignment, method-assign]
     return commit
 
 

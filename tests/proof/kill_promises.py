@@ -49,7 +49,7 @@ class Promises:
     made: int = 0
     open: int = 0
     _orders: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    _cancelled: set[str] = field(default_factory=set)
+    _closed: dict[str, tuple[str, str]] = field(default_factory=dict)
     _pages: dict[str, tuple[str, Decimal]] = field(default_factory=dict)
     _paid: dict[str, Decimal] = field(default_factory=dict)
     _returned: dict[str, Decimal] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Promises:
         with self._changed:  # what is promised while we look need not be in what we saw
             promised: list[tuple[str, dict[str, Any]]] = [
                 ("orders", dict(self._orders)),
-                ("cancels", dict.fromkeys(self._cancelled, ("CLOSED", "CANCELLED"))),
+                ("cancels", dict(self._closed)),
                 ("pages", dict(self._pages)),
                 ("payments", dict(self._paid)),
                 ("refunds", dict(self._refunds)),
@@ -110,7 +110,8 @@ class Promises:
             case "create_order":
                 self._keep_order(event, document["order"])
             case "cancel_order":
-                self._cancelled.add(document["order"]["order_no"])
+                order = document["order"]
+                self._closed[order["order_no"]] = order["status"], order["close_reason"]
             case "start_payment":
                 order_no = event["rawPath"].split("/")[2]
                 self._pages[document["out_trade_no"]] = order_no, Decimal(document["amount"])

@@ -37,11 +37,11 @@ def of_mysql(sent: bytes) -> str | None:
 
 
 def of_http(sent: bytes) -> str | None:
-    """The operation, where ``sent`` begins a request."""
-    if not sent.startswith((b"POST ", b"GET ")):
+    """POST and the operation, where ``sent`` begins a request."""
+    if not sent.startswith(b"POST "):
         return None
     found = _OF_HTTP.search(sent)
-    return (found[1] or found[2]).decode() if found else sent.split(b" ", 2)[0].decode()
+    return f"POST {(found[1] or found[2]).decode() if found else ''}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tests.support.database import Database
 
 FUNCTIONS: Final = "functions"
 DATABASE: Final = "database"
-_LIVES: Final = {Form.BOUNDED: 3, Form.LONG: 12}
+_LIVES: Final = {Form.BOUNDED: 4, Form.LONG: 12}
 _OUTAGES: Final = {Form.BOUNDED: 1, Form.LONG: 3}
 
 

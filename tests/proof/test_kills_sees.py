@@ -62,5 +62,5 @@ def test_a_server_that_does_not_flush_loses_what_was_acknowledged(database, monk
 @pytest.mark.long
 def test_a_function_that_keeps_a_dead_connection_is_not_well_again(database, monkeypatch):
     monkeypatch.setattr(kill_outages, "PATIENCE_SECONDS", 15)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="nothing is answered any more"):
         kill_outages.survive("1.1", 1, kill_plants.keeps_a_dead_connection)
