@@ -21,10 +21,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import boto3
-
-# What every process is to have imported; the functions import each other's parts.
-from functions import alipay_notify, operate_payments, sweep_expired  # noqa: F401
 from tests.support.http_events import Event, Handler
 from tests.support.lambda_context import Context
 
@@ -37,9 +33,7 @@ type Heard = Callable[[str, Event, Any], None]
 type Plant = Callable[[], Callable[[], object]]
 
 _FORKED: Final = get_context("forkserver")
-_FORKED.set_forkserver_preload([__name__])
-# The client's descriptions are read once, not by each process: they stay with the session.
-boto3.client("sqs", region_name="eu-west-1", aws_access_key_id="-", aws_secret_access_key="-")
+_FORKED.set_forkserver_preload([__name__, "tests.proof.kill_warm"])
 
 
 class Killed(Exception):
