@@ -6,8 +6,8 @@ again; then the rows are compared with those of the natural order, once before a
 so that no sweep can have mended anything, and once at rest.
 
 Left out of the comparison is what tells of the order itself: which early commands were refused, and
-in whose name a command was staged; whether a refund of ours was told of before our own call; and when and under which id Alipay told of
-one that this order had it make anew.
+in whose name a command was staged; whether a refund of ours was told of before our own call; and
+when and under which id Alipay told of one that this order had it make anew.
 """
 
 from collections import defaultdict

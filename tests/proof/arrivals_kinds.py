@@ -114,7 +114,9 @@ class Message:
 
     def broken(self, rows: Rows, *, just_now: bool) -> str | None:
         """It is done, or it was refused by name, which nothing may be that a paid order needs."""
-        [order] = [row for row in rows["oms_order"] if row["id"] == self.command["order_id"]] or [{}]
+        [order] = [row for row in rows["oms_order"] if row["id"] == self.command["order_id"]] or [
+            {}
+        ]
         if self._is_done(rows, order):
             return None
         if all(row["message_id"] != self.name for row in rows["message_refusal"]):

@@ -134,6 +134,7 @@ def insertion(session: Session, table: str, rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     columns = ", ".join(f"`{column}`" for column in rows[0])
-    lines = (", ".join(map(session.literal, row.values())) for row in rows)
-    values = ", ".join(f"({line})" for line in lines)
-    return f"INSERT INTO {table} ({columns}) VALUES {values}"  # noqa: S608 - our own rows
+    one = f"({', '.join(['%s'] * len(rows[0]))})"
+    statement = f"INSERT INTO {table} ({columns}) VALUES {', '.join([one] * len(rows))}"  # noqa: S608
+    with session.cursor() as cursor:
+        return cursor.mogrify(statement, [value for row in rows for value in row.values()])
