@@ -119,11 +119,16 @@ def in_rounds[T](
         return [list(outcomes) for outcomes in pool.map(run, sides)]
 
 
-def crowd(ground: Ground, threads: int, act: Callable[[Session, int], bool]) -> int:
+def crowd(
+    ground: Ground,
+    threads: int,
+    act: Callable[[Session, int], bool],
+    begun: Callable[[], None] = lambda: None,
+) -> int:
     """Let so many threads act, each again and again, until one of its acts says that it is over;
-    how often it was not."""
+    how often it was not. ``begun`` is told when all are connected."""
     serial = count(1)
-    barrier = threading.Barrier(threads, timeout=PATIENCE_SECONDS)
+    barrier = threading.Barrier(threads, begun, timeout=PATIENCE_SECONDS)
 
     def run(_: int) -> int:
         done = 0
@@ -138,22 +143,28 @@ def crowd(ground: Ground, threads: int, act: Callable[[Session, int], bool]) -> 
 
 
 def a_second(
-    ground: Ground, threads: int, seconds: float, act: Callable[[Session, int], Any]
+    ground: Ground, threads: int, seconds: float, act: Callable[[Session, int], None]
 ) -> int:
     """How often a second so many threads can act."""
-    until = time.monotonic() + seconds
+    until = float("inf")
+
+    def begin() -> None:
+        nonlocal until
+        until = time.monotonic() + seconds
 
     def acted(session: Session, n: int) -> bool:
         act(session, n)
         return time.monotonic() < until
 
-    return int(crowd(ground, threads, acted) / seconds)
+    return int(crowd(ground, threads, acted, begin) / seconds)
 
 
 @contextmanager
 def _own_session(ground: Ground) -> Iterator[Session]:
+    """A thread's, and the product's own."""
     try:
         with ground.session() as session:
+            connection.current()
             yield session
     finally:
         connection.discard()

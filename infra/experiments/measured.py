@@ -29,17 +29,25 @@ class Table:
 
     def lines(self) -> list[str]:
         """For a terminal, and GitHub's markup as well."""
-        names = [f"{column}, {where}" for column in self.columns for where in ("published", "here")]
-        head = ["", *names]
-        rule = ["---", *["---:"] * len(names)]
+        names = [name for column in self.columns for name in self._named(column)]
+        head, rule = ["", *names], ["---", *["---:"] * len(names)]
         rows = [[way.name, *self._figures(way)] for way in self.ways]
         table = ["| " + " | ".join(row) + " |" for row in _aligned([head, rule, *rows])]
-        return [f"{self.question}", "", *table, "", self.shows]
+        return [self.question, "", *table, "", self.shows]
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
 
+    @property
+    def _is_published(self) -> bool:
+        return any(way.published for way in self.ways)
+
+    def _named(self, column: str) -> list[str]:
+        return [f"{column}, published", "here"] if self._is_published else [column]
+
     def _figures(self, way: Way) -> list[str]:
+        if not self._is_published:
+            return [_text(figure) for figure in way.here]
         published: Sequence[float | None] = way.published or [None] * len(self.columns)
         pairs = zip(published, way.here, strict=True)
         return [_text(figure) for pair in pairs for figure in pair]

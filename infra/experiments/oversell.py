@@ -10,8 +10,8 @@ from infra.experiments.ground import Ground, Session, crowd
 from infra.experiments.measured import Table, Way
 
 SKU: Final = 920_001
-# Whoever writes what he read sells for ever: the other threads put back what was there before.
-SOLD_MOST: Final = 10
+# To each piece: whoever writes what he read sells on and on, since others put back what was sold.
+BUYERS: Final = 10
 PLAIN: Final = (
     "DROP TABLE IF EXISTS plain_stock",
     "CREATE TABLE plain_stock (sku_id BIGINT PRIMARY KEY, qty INT NOT NULL)",
@@ -28,7 +28,8 @@ def measure(ground: Ground, stock: int, threads: int) -> Table:
     guarded = _on_plain(ground, stock, threads, _take_if_there)
     ours = _on_ours(ground, stock, threads)
     return Table(
-        f"More buyers than stock: {stock:,} pieces of one SKU, {threads} sessions",
+        f"More buyers than stock: {stock:,} pieces of one SKU for {stock * BUYERS:,} buyers, "
+        f"{threads} sessions",
         ("sold", "sold too many", "left"),
         (
             Way("read, then write what is left", overwritten),
@@ -47,8 +48,8 @@ def _on_plain(
 ) -> Sequence[int]:
     ground.execute(*PLAIN)
     ground.fill("INSERT INTO plain_stock VALUES (1, %s)", [(stock,)])
-    most = stock * SOLD_MOST
-    sold = crowd(ground, threads, lambda session, n: n <= most and take(session))
+    buyers = stock * BUYERS
+    sold = crowd(ground, threads, lambda session, n: n <= buyers and take(session))
     return sold, sold - stock, ground.row(LOOK)[0]
 
 
