@@ -106,9 +106,17 @@ def paid_late_and_given_back_in_whole(world: World) -> None:
 
 
 def refunded_by_an_operator(world: World) -> None:
+    _ask_refund(world, {"reason": "broken"})
+
+
+def refunded_in_part_by_an_operator(world: World) -> None:
+    _ask_refund(world, {"reason": "scratched", "amount": str(PART)})
+
+
+def _ask_refund(world: World, body: object) -> None:
     pay(world)
     world.tell()
-    answer = api.ask(http_events.refund_order(order_no(world)))
+    answer = api.ask(http_events.refund_order(order_no(world), body))
     assert answer.status in {200, 201, 202}, answer.text
 
 

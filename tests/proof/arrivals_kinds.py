@@ -20,7 +20,6 @@ from tests.support.batches import a_record, batch, failed_ids
 from tests.support.database import Row
 from tests.support.histories import Rows
 from tests.support.lambda_context import Context
-from tests.support.money_storm import ROUND
 from tests.support.wire import CONSUMERS
 
 # Of a refund that is not there (yet): a message may name one.
@@ -78,7 +77,6 @@ class Told:
         books = world.alipay.service.books
         trade = books.find(trade_no=self.words["trade_no"])
         if self.refund is not None and not self._is_in(trade):
-            world.clock.ahead += ROUND
             books.refund(trade, self.refund, self.words["out_biz_no"])
         return bool(notices.answer(notices.http_event(self.body))["body"] == "success")
 

@@ -104,6 +104,11 @@ LIVES: Final = (
         {"": _REFUNDED},
     ),
     Life(
+        "refunded-in-part-by-an-operator",
+        acts.refunded_in_part_by_an_operator,
+        {"": _SOLD},
+    ),
+    Life(
         "paid-twice",
         acts.paid_twice,
         {

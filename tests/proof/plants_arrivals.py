@@ -1,18 +1,21 @@
 """Faults to plant: what goes wrong once messages and notices come in another order, or twice."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 
 import pytest
 
-from functions import confirm_stock, release_stock
+from functions import confirm_stock, refund_payment, release_stock
+from lockstep.alipay.gateway import Gateway
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.inventory import release, store
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Refused, Released
 from lockstep.orders import read_store
-from lockstep.payments import accept, decide
+from lockstep.payments import accept, decide, refund, refund_store, refundable_store
 from lockstep.payments.model import Result
+from lockstep.payments.refund import Tried
 
 
 @contextmanager
@@ -95,3 +98,31 @@ def a_notice_that_is_left_waiting() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decide, "_decide_waiting", leave)
         yield
+
+
+@contextmanager
+def a_refund_that_is_done_again() -> Iterator[None]:
+    """A command to refund what has gone back is done once more, under another number."""
+
+    def try_again(refund_id: int, connect: Callable[[], Gateway]) -> Tried:
+        tried = refund.try_refund(refund_id, connect)
+        done = in_transaction(lambda tx: _read(tx, refund_id)) if tried is Tried.ENDED else None
+        if done is not None:
+            trade_no, amount = done
+            connect().refund(
+                trade_no=trade_no, out_request_no="again", amount=amount, reason="again"
+            )
+        return tried
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refund_payment, "try_refund", try_again)
+        yield
+
+
+def _read(tx: Tx, refund_id: int) -> tuple[str, Decimal] | None:
+    place = refundable_store.read_refund_place(tx, refund_id)
+    if place is None:
+        return None
+    payment = refundable_store.lock_refundable(tx, place[0])
+    found = [one for one in refund_store.read_refunds(tx, place[0]) if one.id == refund_id]
+    return None if payment is None else (payment.trade_no, found[0].amount)

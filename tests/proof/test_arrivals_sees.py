@@ -19,6 +19,11 @@ PLANTED = [
     (plants.a_confirm_that_is_done_too_early, "its-hold-comes-late", "confirm-1: acknowledged"),
     (plants.a_stored_notice_that_is_replayed, "its-order-comes-late", "in other rows, at once"),
     (plants.a_notice_that_is_left_waiting, "given-back-in-parts", "in other rows, at once"),
+    (
+        plants.a_refund_that_is_done_again,
+        "refunded-in-part-by-an-operator",
+        "refunds at Alipay's",
+    ),
 ]
 
 
