@@ -1,7 +1,8 @@
 """All the orders in which a life's arrivals can come, some of them more than once.
 
 Two histories that left the same rows, with the same still to come, go on alike; so they are gone on
-with once, and every order is tried although most of their deliveries are shared. An order is
+with once, and every order is tried although most of their deliveries are shared. (Of a time it
+counts whether it is set: none passes between arrivals that would make anything due.) An order is
 written `paid-1,confirm-1,paid-1`, and lived alone by `Orders.live`.
 """
 
