@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down token catalogue purge alipay-check sizes check test proof lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: demo up down token catalogue purge alipay-check sizes check test proof experiments lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -48,6 +48,10 @@ test: setup style types template policies lock-check ## the same, and every test
 PROOF := sections replay seed seeds minutes
 proof: ready ## crash points, interleavings, arrival orders, guards, a model, hostile input; minutes=60 for longer
 	@$(PY) -m tests.proof $(foreach name,$(PROOF),$(if $($(name)),--$(name) "$($(name))"))
+
+SIZES := only rounds stock rows runs threads seconds
+experiments: ready ## what the rules rest on, measured here beside published figures; rows=20000 for less
+	@$(PY) -m infra.experiments $(foreach name,$(SIZES),$(if $($(name)),--$(name) "$($(name))"))
 
 style: ready
 	@$(BIN)/ruff format --check .

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from tests.proof import arrivals
 from tests.proof.kills import KILLS
 from tests.proof.section import Section
 
-SECTIONS: Final[tuple[Section, ...]] = (KILLS,)
+SECTIONS: Final[tuple[Section, ...]] = (arrivals.SECTION, KILLS)
 BY_NAME: Final = {section.name: section for section in SECTIONS}

@@ -1,0 +1,75 @@
+"""Run the experiments and show what they measured; it is written to .local/experiments.json too.
+
+make experiments [only=twice,oversell,keys,hot_row]
+                 [rounds=1000] [stock=200] [rows=200000] [runs=3] [threads=64] [seconds=5]
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from infra.experiments import hot_row, keys, oversell, twice
+from infra.experiments.ground import Ground, a_ground
+from infra.experiments.measured import SOURCE, Table
+from infra.local.paths import LOCAL
+from infra.local.steps import SetupError
+
+WRITTEN: Final = LOCAL / "experiments.json"
+# More would hide in waiting what two sessions already show.
+BUYERS: Final = 16
+
+type Sizes = argparse.Namespace
+
+EXPERIMENTS: Final[Mapping[str, Callable[[Ground, Sizes], Table]]] = {
+    "twice": lambda ground, sizes: twice.measure(ground, sizes.rounds),
+    "oversell": lambda ground, sizes: oversell.measure(ground, sizes.stock, BUYERS),
+    "keys": lambda ground, sizes: keys.measure(ground, sizes.rows, sizes.runs),
+    "hot_row": lambda ground, sizes: hot_row.measure(ground, sizes.threads, sizes.seconds),
+}
+
+
+def main(words: Sequence[str]) -> None:
+    sizes = _read(words)
+    try:
+        with a_ground() as ground:
+            says = [*ground.says(), SOURCE]
+            _say("", *says)
+            tables = {}
+            for name in sizes.only:
+                tables[name] = EXPERIMENTS[name](ground, sizes)
+                _say("", *tables[name].lines())
+    except SetupError as error:
+        sys.exit(str(error))
+    documents = {name: table.document() for name, table in tables.items()}
+    written = {"ground": says, "experiments": documents}
+    WRITTEN.write_text(json.dumps(written, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _read(words: Sequence[str]) -> Sizes:
+    parser = argparse.ArgumentParser(prog="make experiments", description=__doc__)
+    parser.add_argument("--only", type=_names, default=list(EXPERIMENTS))
+    parser.add_argument("--rounds", type=int, default=1000, help="orders paid and closed at once")
+    parser.add_argument("--stock", type=int, default=200, help="pieces to sell")
+    parser.add_argument("--rows", type=int, default=200_000, help="of each primary key")
+    parser.add_argument("--runs", type=int, default=3, help="of each primary key")
+    parser.add_argument("--threads", type=int, default=64, help="at one row, or at a thousand")
+    parser.add_argument("--seconds", type=float, default=5, help="at one row, or at a thousand")
+    return parser.parse_args(words)
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in EXPERIMENTS]:
+        raise argparse.ArgumentTypeError(f"no experiment {unknown}: {', '.join(EXPERIMENTS)}")
+    return names
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
