@@ -1,0 +1,173 @@
+"""What an encounter of operations is: how it begins, who takes part, and how it may end."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
+from itertools import permutations
+from typing import NamedTuple
+
+import pytest
+
+from infra.local import invariants
+from lockstep.orders.model import Order
+from lockstep.payments.accept import accept
+from tests.proof.interleaving_sides import Side, Work, stop_here
+from tests.support.builders import a_sku, a_trade_notice, an_order, deliver_outbox
+from tests.support.database import Database
+from tests.support.refund_channel import RefundChannel
+
+
+class Rest(NamedTuple):
+    """All there is when everything was delivered: the orders' statuses, stock and locked stock of
+    SKU 1001, what the ledger has of all money, and the refunds that are of interest."""
+
+    orders: str
+    stock: tuple[int, int]
+    money: str = "0.00"
+    refunds: str | None = None
+
+
+@dataclass
+class Given:
+    """What a case has beside the database. ``patch`` is undone after it."""
+
+    database: Database
+    patch: pytest.MonkeyPatch
+    channel: RefundChannel = field(default_factory=RefundChannel)
+    sent: Counter[str] = field(default_factory=Counter)
+
+
+type Prepare = Callable[[Given], Sequence[Work]]
+type Ends = Mapping[tuple[str, ...], Rest]
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """``prepare`` builds the state and answers with the sides' work. ``ends`` is the model: what
+    the sides may come to together, and the one rest that this leads to; each must be seen where
+    all orders of steps are tried. ``may_deadlock`` where the design does not rule it out."""
+
+    name: str
+    prepare: Prepare
+    ends: Ends
+    may_deadlock: bool = False
+
+    @property
+    def sides(self) -> str:
+        return "ABC"[: len(next(iter(self.ends)))]
+
+
+class Encounters(list[Encounter]):
+    def ending(self, *ends: Ends, may_deadlock: bool = False) -> Callable[[Prepare], Prepare]:
+        """Add the encounter that the decorated function prepares, under that one's name."""
+
+        def add(prepare: Prepare) -> Prepare:
+            name = prepare.__name__.replace("_", "-")
+            allowed = {end: rest for some in ends for end, rest in some.items()}
+            self.append(Encounter(name, prepare, allowed, may_deadlock))
+            return prepare
+
+        return add
+
+
+def judge(encounter: Encounter, given: Given, outcomes: Sequence[object]) -> tuple[str, ...]:
+    """Hold what the sides came to against the model; it, in words."""
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    end = tuple(map(in_words, outcomes))
+    assert end in encounter.ends, f"no end that is allowed: {end}"
+    expected = encounter.ends[end]
+    came = _at_rest(given)
+    if expected.refunds is None:
+        came = came._replace(refunds=None)
+    assert came == expected, end
+    return end
+
+
+def in_words(outcome: object) -> str:
+    """``Closed again``, ``NotCancellable PAID``, ``APPLIED``."""
+    if isinstance(outcome, Enum):
+        return str(outcome.value)
+    if not is_dataclass(outcome):
+        return str(outcome)
+    words = [type(outcome).__name__]
+    words += [str(getattr(outcome, name)) for name in ("code", "status") if hasattr(outcome, name)]
+    return " ".join(words + ["again"] * bool(getattr(outcome, "repeated", False)))
+
+
+def _at_rest(given: Given) -> Rest:
+    """Deliver what is staged, and pay back what is owed, until nothing is."""
+    database, channel = given.database, given.channel
+    assert set(given.sent.values()) <= {1}, f"sent twice: {given.sent}"
+    for message_id in given.sent:
+        database.execute("UPDATE outbox SET sent_at = NULL WHERE message_id = %s", (message_id,))
+    for row in database.rows("SELECT trade_no, amount FROM oms_order_payment"):
+        if row["trade_no"] not in channel.trades:
+            channel.paid(row["trade_no"], str(row["amount"]))
+    while deliver_outbox(database) + len(channel.work_off(database)):
+        pass
+    assert invariants.broken(database.rows) == {}
+    return Rest(
+        _line(database, "SELECT CONCAT_WS('/', status, close_reason) AS it FROM oms_order"),
+        database.stock(1001),
+        str(database.value("SELECT COALESCE(SUM(amount), 0.00) FROM oms_money_entry")),
+        _line(database, "SELECT CONCAT(amount, ' ', state) AS it FROM oms_refund"),
+    )
+
+
+def _line(database: Database, sql: str) -> str:
+    return ", ".join(sorted(row["it"] for row in database.rows(sql)))
+
+
+def to(rest: Rest, *outcomes: tuple[str, ...]) -> Ends:
+    """All of them lead to ``rest``."""
+    return dict.fromkeys(outcomes, rest)
+
+
+def in_any_order(rest: Rest, *outcomes: str) -> Ends:
+    """Sides that do the same: one of them is first."""
+    return to(rest, *permutations(outcomes))
+
+
+# --- short ways to a beginning -------------------------------------------------------------------
+
+
+def an_unpaid_order(given: Given, *, stock: int = 10, hot: bool = False) -> Order:
+    a_sku(given.database, stock=stock, hot=hot)
+    return an_order()
+
+
+def a_paid_order(given: Given, *, confirmed: bool = True) -> Order:
+    """By trade ``trade-<order_no>``."""
+    order = an_unpaid_order(given)
+    accept(a_trade_notice(order, trade_no=trade_of(order)))
+    given.channel.paid(trade_of(order))
+    given.channel.during = lambda: stop_here("the channel")
+    if confirmed:
+        deliver_outbox(given.database)
+    return order
+
+
+def trade_of(order: Order) -> str:
+    """The number that the scripted channel has for it as well."""
+    return f"trade-{order.order_no}"
+
+
+def overdue(given: Given) -> None:
+    given.database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND")
+
+
+def pay(order: Order, **changes: object) -> Work:
+    notice = a_trade_notice(order, **changes)
+    return lambda _: accept(notice)
+
+
+def alike(work: Work, times: int = 2) -> list[Work]:
+    return [work] * times
+
+
+def told_by(side: Side) -> Callable[[], None]:
+    """The channel's answer is a step of ``side``, whichever of its threads asks."""
+    return lambda: side.stop("the channel")
