@@ -46,12 +46,14 @@ type Ends = Mapping[tuple[str, ...], Rest]
 class Encounter:
     """``prepare`` builds the state and answers with the sides' work. ``ends`` is the model: what
     the sides may come to together, and the one rest that this leads to; each must be seen where
-    all orders of steps are tried. ``may_deadlock`` where the design does not rule it out."""
+    all orders of steps are tried. ``may_deadlock`` where the design does not rule it out;
+    ``victim_varies`` where two run into it at once, so that the engine's choice is part of it."""
 
     name: str
     prepare: Prepare
     ends: Ends
     may_deadlock: bool = False
+    victim_varies: bool = False
 
     @property
     def sides(self) -> str:
@@ -59,13 +61,15 @@ class Encounter:
 
 
 class Encounters(list[Encounter]):
-    def ending(self, *ends: Ends, may_deadlock: bool = False) -> Callable[[Prepare], Prepare]:
+    def ending(
+        self, *ends: Ends, may_deadlock: bool = False, victim_varies: bool = False
+    ) -> Callable[[Prepare], Prepare]:
         """Add the encounter that the decorated function prepares, under that one's name."""
 
         def add(prepare: Prepare) -> Prepare:
             name = prepare.__name__.replace("_", "-")
             allowed = {end: rest for some in ends for end, rest in some.items()}
-            self.append(Encounter(name, prepare, allowed, may_deadlock))
+            self.append(Encounter(name, prepare, allowed, may_deadlock, victim_varies))
             return prepare
 
         return add

@@ -261,6 +261,7 @@ def one_key_nothing_left(given: Given) -> Sequence[Work]:
 @ORDERS.ending(
     to(_NOTHING_LEFT, ("OutOfStock", "OutOfStock", "OutOfStock")),
     may_deadlock=True,
+    victim_varies=True,
 )
 def one_key_nothing_left_three_times(given: Given) -> Sequence[Work]:
     """Of those who wait behind a first request that is rolled back, the engine lets one go on."""

@@ -113,6 +113,7 @@ class Side:
 
     def begin(self, work: Work) -> None:
         self.is_over = self._is_abandoned = False
+        self._go = threading.Semaphore(0)  # who was abandoned behind a lock never took its turn
         self._still.clear()
         self._thread.submit(self._run, work)
 
@@ -175,9 +176,12 @@ class Stage:
     def _until_still(self) -> None:
         """Until every side stands still, or behind a lock of one that does."""
         over = time.monotonic() + PATIENCE_SECONDS
+        waits: list[Row] = []
         while moving := [side for side in self.sides if not side.is_still]:
-            waits = self._database.rows(_WAITS, (self._database.name,))
-            if len({row["who"] for row in waits}) == len(moving) and not _is_deadlock(waits):
+            # Twice, because the engine shows what changes while it looks as well.
+            before, waits = waits, self._database.rows(_WAITS, (self._database.name,))
+            all_wait = len({row["who"] for row in waits}) == len(moving)
+            if all_wait and waits == before and not _is_deadlock(waits):
                 for side in moving:
                     assert side.runs_along is None, f"no step, but it waits: {side.runs_along}"
                 return
