@@ -5,16 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
 from itertools import permutations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
 from infra.local import invariants
 from lockstep.orders.model import Order
+from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from tests.proof.interleaving_sides import Side, Work, stop_here
-from tests.support.builders import a_sku, a_trade_notice, an_order, deliver_outbox
-from tests.support.channel import sweep
+from tests.support.builders import (
+    a_sku,
+    a_trade_notice,
+    an_order,
+    deliver_outbox,
+    place_command,
+)
+from tests.support.channel import cancel, sweep
 from tests.support.database import Database
 from tests.support.refund_channel import RefundChannel
 
@@ -27,6 +34,15 @@ class Rest(NamedTuple):
     stock: tuple[int, int]
     money: str = "0.00"
     refunds: str | None = None
+
+
+# One order of one piece, ten of which there were.
+PAID: Final = Rest("PAID", (9, 0), "9.90", "")
+CANCELLED: Final = Rest("CLOSED/CANCELLED", (10, 0), "0.00", "")
+EXPIRED: Final = Rest("CLOSED/EXPIRED", (10, 0), "0.00", "")
+UNPAID: Final = Rest("PENDING_PAYMENT", (10, 1), "0.00", "")
+# Nothing happened to the ten.
+NO_ORDER: Final = Rest("", (10, 0), "0.00", "")
 
 
 @dataclass
@@ -187,6 +203,15 @@ def pay(order: Order, **changes: object) -> Work:
     return lambda _: accept(notice)
 
 
+def buy(lines: Mapping[int, int] | None = None, *, key: str | None = None, note: str = "") -> Work:
+    command = place_command(dict(lines or {1001: 1}), key=key, note=note or None)
+    return lambda _: place(command)
+
+
+def call_off(order: Order) -> Work:
+    return lambda _: cancel(order.member_id, order.order_no)
+
+
 def alike(work: Work, times: int = 2) -> list[Work]:
     return [work] * times
 
@@ -194,3 +219,8 @@ def alike(work: Work, times: int = 2) -> list[Work]:
 def told_by(side: Side) -> Callable[[], None]:
     """The channel's answer is a step of ``side``, whichever of its threads asks."""
     return lambda: side.stop("the channel")
+
+
+def a_new_name() -> str:
+    """A name that no case had before: what was deleted leaves its mark in an index for a while."""
+    return place_command().idempotency_key

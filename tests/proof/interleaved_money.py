@@ -17,6 +17,7 @@ from lockstep.payments.give_back import GiveBack, give_back
 from lockstep.payments.model import Result
 from lockstep.payments.reinstate import reinstate
 from tests.proof.interleaved import (
+    PAID,
     Encounters,
     Given,
     Rest,
@@ -37,8 +38,7 @@ from tests.support.refund_channel import the_refund
 
 MONEY: Final = Encounters()
 
-_PAID: Final = Rest("PAID", (9, 0), "9.90", "")
-_PAID_TWICE: Final = _PAID._replace(refunds="9.90 DONE")
+_PAID_TWICE: Final = PAID._replace(refunds="9.90 DONE")
 _REFUNDED: Final = Rest("REFUNDED", (9, 0), "0.00", "9.90 DONE")
 _PART_REFUNDED: Final = Rest("PAID", (9, 0), "3.90", "6.00 DONE")
 _PART: Final = "6.00"
@@ -55,12 +55,12 @@ def pay_pay(given: Given) -> Sequence[Work]:
     return pay(order), pay(order)
 
 
-@MONEY.ending(in_any_order(_PAID, "APPLIED", "REPLAYED"))
+@MONEY.ending(in_any_order(PAID, "APPLIED", "REPLAYED"))
 def one_notice_twice(given: Given) -> Sequence[Work]:
     return alike(pay(an_unpaid_order(given)))
 
 
-@MONEY.ending(in_any_order(_PAID, "APPLIED", "REPLAYED"))
+@MONEY.ending(in_any_order(PAID, "APPLIED", "REPLAYED"))
 def one_trade_by_two_notices(given: Given) -> Sequence[Work]:
     order = an_unpaid_order(given)
     return pay(order, trade_no="T1"), pay(order, trade_no="T1")
@@ -104,7 +104,7 @@ def pay_pay_refund_notice(given: Given) -> Sequence[Work]:
 
 
 @MONEY.ending(
-    to(_PAID, ("PaymentNotWaiting", "Attached")),
+    to(PAID, ("PaymentNotWaiting", "Attached")),
     to(
         Rest("PENDING_PAYMENT", (10, 1), "0.00", "9.90 DONE"),
         ("GivenBack", "PaymentNotWaiting"),
@@ -208,13 +208,13 @@ def _release(order: Order) -> Work:
     return lambda _: release(f"{order.order_no}-1", order.id)
 
 
-@MONEY.ending(to(_PAID, ("Reinstated", "Released"), ("Reinstated", "Released again")))
+@MONEY.ending(to(PAID, ("Reinstated", "Released"), ("Reinstated", "Released again")))
 def reinstate_release(given: Given) -> Sequence[Work]:
     order = _revivable(given)
     return _reinstate(order), _release(order)
 
 
-@MONEY.ending(in_any_order(_PAID, "Reinstated", "NothingLate"))
+@MONEY.ending(in_any_order(PAID, "Reinstated", "NothingLate"))
 def reinstate_reinstate(given: Given) -> Sequence[Work]:
     return alike(_reinstate(_revivable(given)))
 

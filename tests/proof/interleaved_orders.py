@@ -1,25 +1,27 @@
-"""Encounters at an order and at its stock: placed, held, paid, closed."""
+"""Encounters at an order: placed once, paid or closed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind
-from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
-from lockstep.inventory.confirm import confirm
-from lockstep.inventory.release import release
 from lockstep.orders.close import expire
-from lockstep.orders.hold import hold
 from lockstep.orders.model import Order
 from lockstep.orders.place import place
 from tests.proof.interleaved import (
+    CANCELLED,
+    EXPIRED,
+    PAID,
+    UNPAID,
     Encounters,
     Given,
     Rest,
-    a_paid_order,
+    a_new_name,
     alike,
     an_unpaid_order,
+    buy,
+    call_off,
     in_any_order,
     overdue,
     pay,
@@ -28,40 +30,19 @@ from tests.proof.interleaved import (
     trade_of,
 )
 from tests.proof.interleaving_sides import Side, Work
-from tests.support.builders import a_sku, an_attempt, place_command, try_hold
+from tests.support.builders import a_sku, an_attempt, place_command
 from tests.support.channel import ScriptedChannel, cancel, paid, start, waiting
 
 ORDERS: Final = Encounters()
 
-PAID: Final = Rest("PAID", (9, 0), "9.90", "")
-CANCELLED: Final = Rest("CLOSED/CANCELLED", (10, 0), "0.00", "")
-EXPIRED: Final = Rest("CLOSED/EXPIRED", (10, 0), "0.00", "")
-UNPAID: Final = Rest("PENDING_PAYMENT", (10, 1), "0.00", "")
 _CANCELLED_LATE: Final = CANCELLED._replace(refunds="9.90 DONE")
 _EXPIRED_LATE: Final = EXPIRED._replace(refunds="9.90 DONE")
 _LAST_PIECE: Final = Rest("PENDING_PAYMENT", (1, 1), "0.00", "")
-_NO_ORDER: Final = Rest("", (10, 0), "0.00", "")
 _NOTHING_LEFT: Final = Rest("", (0, 0), "0.00", "")
-
-
-def _cancel(order: Order) -> Work:
-    return lambda _: cancel(order.member_id, order.order_no)
 
 
 def _expire(order: Order) -> Work:
     return lambda _: expire(order.id)
-
-
-def _confirm(order: Order) -> Work:
-    return lambda _: confirm(f"{order.order_no}-1", order.id)
-
-
-def _release(order: Order) -> Work:
-    return lambda _: release(f"{order.order_no}-1", order.id)
-
-
-def _hold(order: Order) -> Work:
-    return lambda _: hold(order.id, f"{order.order_no}-1")
 
 
 def _start(order: Order) -> Work:
@@ -78,13 +59,6 @@ def _cancel_asking(order: Order, says: Callable[[str], object] = waiting) -> Wor
     return work
 
 
-def _place(
-    lines: Mapping[int, int] | None = None, *, key: str | None = None, note: str = ""
-) -> Work:
-    command = place_command(dict(lines or {1001: 1}), key=key, note=note or None)
-    return lambda _: place(command)
-
-
 # --- paid or closed ------------------------------------------------------------------------------
 
 
@@ -94,7 +68,7 @@ def _place(
 )
 def pay_cancel(given: Given) -> Sequence[Work]:
     order = an_unpaid_order(given)
-    return pay(order), _cancel(order)
+    return pay(order), call_off(order)
 
 
 @ORDERS.ending(
@@ -115,7 +89,7 @@ def pay_expire(given: Given) -> Sequence[Work]:
 def pay_cancel_expire(given: Given) -> Sequence[Work]:
     order = an_unpaid_order(given)
     overdue(given)
-    return pay(order), _cancel(order), _expire(order)
+    return pay(order), call_off(order), _expire(order)
 
 
 @ORDERS.ending(
@@ -165,72 +139,6 @@ def start_start(given: Given) -> Sequence[Work]:
     return alike(_start(an_unpaid_order(given)))
 
 
-# --- stock ---------------------------------------------------------------------------------------
-
-
-@ORDERS.ending(
-    to(_NO_ORDER._replace(stock=(9, 0)), ("Confirmed", "Refused RESERVATION_CANNOT_RELEASE")),
-    to(_NO_ORDER, ("Refused RESERVATION_NOT_RESERVED", "Released")),
-)
-def confirm_release(given: Given) -> Sequence[Work]:
-    """Of a hold without an order, so that only the hold's own guards decide."""
-    a_sku(given.database)
-    a_sku(given.database, 1002)
-    reservation_id = f"{_new()}-1"
-    try_hold(reservation_id, 1, {1001: 1, 1002: 2})
-    return (lambda _: confirm(reservation_id, 1)), (lambda _: release(reservation_id, 1))
-
-
-@ORDERS.ending(
-    to(_NO_ORDER, ("Held", "Released"), ("Refused RESERVATION_ALREADY_RELEASED", "Released")),
-)
-def reserve_release(given: Given) -> Sequence[Work]:
-    a_sku(given.database)
-    a_sku(given.database, 1002)
-    reservation_id = f"{_new()}-1"
-    wanted = {1001: 1, 1002: 2}
-    return (lambda _: try_hold(reservation_id, 1, wanted)), (lambda _: release(reservation_id, 1))
-
-
-@ORDERS.ending(
-    in_any_order(PAID, "Confirmed", "Confirmed again"),
-)
-def confirm_confirm(given: Given) -> Sequence[Work]:
-    return alike(_confirm(a_paid_order(given, confirmed=False)))
-
-
-@ORDERS.ending(
-    to(CANCELLED, ("Held", "Closed"), ("NotWaiting", "Closed")),
-)
-def hold_cancel(given: Given) -> Sequence[Work]:
-    order = an_unpaid_order(given, hot=True)
-    return _hold(order), _cancel(order)
-
-
-@ORDERS.ending(
-    in_any_order(UNPAID, "Held", "NotWaiting"),
-)
-def hold_hold(given: Given) -> Sequence[Work]:
-    return alike(_hold(an_unpaid_order(given, hot=True)))
-
-
-@ORDERS.ending(
-    to(UNPAID._replace(stock=(10, 10)), ("refused", "Placed")),
-    to(_NO_ORDER._replace(stock=(5, 0)), ("loaded", "OutOfStock")),
-)
-def load_place(given: Given) -> Sequence[Work]:
-    """The catalogue takes what is not held, and the other wants all there is."""
-    a_sku(given.database)
-    load_id = _new()
-    text = "sku_id,title,price,stock,hot,on_sale\n1001,SKU 1001,9.90,5,0,1"
-
-    def load(_: object) -> str:
-        report: CatalogueReport = load_catalogue(text, "operator:alice", load_id)
-        return "refused" if report.errors else "loaded"
-
-    return load, _place({1001: 10})
-
-
 # --- placed --------------------------------------------------------------------------------------
 
 
@@ -239,7 +147,7 @@ def load_place(given: Given) -> Sequence[Work]:
 )
 def one_key(given: Given) -> Sequence[Work]:
     a_sku(given.database)
-    return alike(_place(key=_new()))
+    return alike(buy(key=a_new_name()))
 
 
 @ORDERS.ending(
@@ -247,7 +155,7 @@ def one_key(given: Given) -> Sequence[Work]:
 )
 def one_key_three_times(given: Given) -> Sequence[Work]:
     a_sku(given.database)
-    return alike(_place(key=_new()), 3)
+    return alike(buy(key=a_new_name()), 3)
 
 
 @ORDERS.ending(
@@ -255,7 +163,7 @@ def one_key_three_times(given: Given) -> Sequence[Work]:
 )
 def one_key_nothing_left(given: Given) -> Sequence[Work]:
     a_sku(given.database, stock=0)
-    return alike(_place(key=_new()))
+    return alike(buy(key=a_new_name()))
 
 
 @ORDERS.ending(
@@ -266,7 +174,7 @@ def one_key_nothing_left(given: Given) -> Sequence[Work]:
 def one_key_nothing_left_three_times(given: Given) -> Sequence[Work]:
     """Of those who wait behind a first request that is rolled back, the engine lets one go on."""
     a_sku(given.database, stock=0)
-    return alike(_place(key=_new()), 3)
+    return alike(buy(key=a_new_name()), 3)
 
 
 @ORDERS.ending(
@@ -274,8 +182,8 @@ def one_key_nothing_left_three_times(given: Given) -> Sequence[Work]:
 )
 def one_key_other_content(given: Given) -> Sequence[Work]:
     a_sku(given.database)
-    key = _new()
-    return _place(key=key), _place(key=key, note="in blue")
+    key = a_new_name()
+    return buy(key=key), buy(key=key, note="in blue")
 
 
 @ORDERS.ending(
@@ -283,17 +191,7 @@ def one_key_other_content(given: Given) -> Sequence[Work]:
 )
 def last_piece(given: Given) -> Sequence[Work]:
     a_sku(given.database, stock=1)
-    return _place(), _place()
-
-
-@ORDERS.ending(
-    to(Rest("CLOSED/CANCELLED, PENDING_PAYMENT", (1, 1), "0.00", ""), ("Placed", "Released")),
-    to(CANCELLED._replace(stock=(1, 0)), ("OutOfStock", "Released")),
-)
-def last_piece_comes_back(given: Given) -> Sequence[Work]:
-    order = an_unpaid_order(given, stock=1)
-    cancel(order.member_id, order.order_no)
-    return _place(), _release(order)
+    return buy(), buy()
 
 
 @ORDERS.ending(
@@ -306,8 +204,3 @@ def two_skus(given: Given) -> Sequence[Work]:
     upwards = replace(upwards, lines={1001: 1, 1002: 1})
     downwards = replace(downwards, lines={1002: 1, 1001: 1})
     return (lambda _: place(upwards)), (lambda _: place(downwards))
-
-
-def _new() -> str:
-    """A name that no case had before: what was deleted leaves its mark in an index for a while."""
-    return place_command().idempotency_key

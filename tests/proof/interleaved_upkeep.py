@@ -12,6 +12,8 @@ from lockstep.messaging.relay import relay
 from lockstep.payments.accept import accept
 from lockstep.upkeep.purge import Retention, purge
 from tests.proof.interleaved import (
+    EXPIRED,
+    PAID,
     Encounters,
     Given,
     Rest,
@@ -30,9 +32,6 @@ from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order
 from tests.support.channel import ScriptedChannel, cancel, paid, sweep, waiting
 
 UPKEEP: Final = Encounters()
-
-_PAID: Final = Rest("PAID", (9, 0), "9.90", "")
-_EXPIRED: Final = Rest("CLOSED/EXPIRED", (10, 0), "0.00", "")
 
 
 class _Queue:
@@ -85,14 +84,14 @@ def _sweep(side: Side, says: object = waiting) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "nothing"
 
 
-@UPKEEP.ending(in_any_order(_EXPIRED, "closed 1", "nothing"))
+@UPKEEP.ending(in_any_order(EXPIRED, "closed 1", "nothing"))
 def sweep_sweep(given: Given) -> Sequence[Work]:
     an_unpaid_order(given)
     overdue(given)
     return alike(_sweep)
 
 
-@UPKEEP.ending(in_any_order(_EXPIRED, "closed 1", "nothing"))
+@UPKEEP.ending(in_any_order(EXPIRED, "closed 1", "nothing"))
 def sweep_sweep_asking(given: Given) -> Sequence[Work]:
     _with_a_page(given)
     given.database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 2 MINUTE")
@@ -100,7 +99,7 @@ def sweep_sweep_asking(given: Given) -> Sequence[Work]:
     return alike(_sweep)
 
 
-@UPKEEP.ending(to(_PAID, ("APPLIED", "nothing"), ("REPLAYED", "nothing")))
+@UPKEEP.ending(to(PAID, ("APPLIED", "nothing"), ("REPLAYED", "nothing")))
 def pay_sweep_asking(given: Given) -> Sequence[Work]:
     """Nobody told of the payment; while the channel is asked, its notice comes."""
     order = _with_a_page(given)
@@ -108,14 +107,14 @@ def pay_sweep_asking(given: Given) -> Sequence[Work]:
     return pay(order, trade_no=trade_of(order)), sweeps
 
 
-@UPKEEP.ending(in_any_order(_PAID, "restaged 1", "nothing"))
+@UPKEEP.ending(in_any_order(PAID, "restaged 1", "nothing"))
 def restage_restage(given: Given) -> Sequence[Work]:
     _confirm_was_lost(given)
     return alike(_sweep)
 
 
 @UPKEEP.ending(
-    to(_PAID, ("Confirmed", "restaged 1"), ("Confirmed", "nothing")),
+    to(PAID, ("Confirmed", "restaged 1"), ("Confirmed", "nothing")),
 )
 def confirm_restage(given: Given) -> Sequence[Work]:
     order = _confirm_was_lost(given)
@@ -124,7 +123,7 @@ def confirm_restage(given: Given) -> Sequence[Work]:
 
 @UPKEEP.ending(
     to(
-        _PAID,
+        PAID,
         ("Confirmed", "restaged 1"),
         ("Confirmed", "nothing"),
         ("Confirmed again", "settled 1"),
@@ -136,7 +135,7 @@ def confirm_settle(given: Given) -> Sequence[Work]:
     return (lambda _: confirm(f"{order.order_no}-1", order.id)), _sweep
 
 
-@UPKEEP.ending(to(_PAID, ("notices 1", "REPLAYED")), may_deadlock=True)
+@UPKEEP.ending(to(PAID, ("notices 1", "REPLAYED")), may_deadlock=True)
 def purge_pay(given: Given) -> Sequence[Work]:
     """A notice that is decided and old comes once more. The one deletes its row and then its key,
     the other finds the key and then the row: no order of tables keeps these two apart."""

@@ -28,16 +28,18 @@ import pytest
 from tests.proof.interleaved import Encounter, End, Given, judge, judge_rest
 from tests.proof.interleaved_money import MONEY
 from tests.proof.interleaved_orders import ORDERS
+from tests.proof.interleaved_stock import STOCK
 from tests.proof.interleaved_upkeep import UPKEEP
-from tests.proof.interleaving_sides import Choose, Stage, stepping
+from tests.proof.interleaving_sides import stepping
+from tests.proof.interleaving_stage import Choose, Stage
 from tests.proof.interleaving_tree import Tree, following
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.support.database import Database
 from tests.support.threads import Deadlocks
 
 # Cases of one encounter; small ones have fewer.
-CASES_MAX: Final = {Form.FIXED: 10, Form.BOUNDED: 100, Form.LONG: 1500}
-ENCOUNTERS: Final = {encounter.name: encounter for encounter in (*ORDERS, *MONEY, *UPKEEP)}
+CASES_MAX: Final = {Form.FIXED: 10, Form.BOUNDED: 150, Form.LONG: 1500}
+ENCOUNTERS: Final = {encounter.name: encounter for encounter in (*ORDERS, *STOCK, *MONEY, *UPKEEP)}
 _REPEATABLE_READ: Final = "@repeatable-read"
 
 

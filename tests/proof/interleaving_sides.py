@@ -2,9 +2,7 @@
 
 A side is an operation in a thread of its own, with a connection of its own. It stands still before
 each round trip to the database, and wherever its case says so (before a call of the channel, say),
-until it is told to go. It then takes that one step, and either comes to its next stop, or ends, or
-stands behind a lock of another side. The engine's table of lock waits tells which: nothing is
-concluded from time, so that one order of steps is the same history each time.
+until it is told to go (interleaving_stage tells it).
 
 Not every round trip is a step. Some statements neither wait for another side, nor keep one waiting,
 nor show it anything before the commit, so that it makes no difference when they run. They run with
@@ -13,7 +11,6 @@ the step before them; should one have to wait all the same, the case fails.
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,15 +23,10 @@ from lockstep.db import connection, transaction
 from lockstep.db.connection import Connection
 from lockstep.orders import place
 from lockstep.payments import accept, cancel, conversation
-from tests.support.database import Database, Row, forget_settings
+from tests.support.database import forget_settings
 
 # Whoever waits longer has found a hanging case.
 PATIENCE_SECONDS: Final = 60
-# Between two looks at the engine's table, while a statement runs.
-_LOOK_SECONDS: Final = 0.001
-# More than any two or three operations need, with every retry that an order of steps can cause.
-_STEPS_MAX: Final = 400
-
 _OPEN: Final = re.compile(r"\s*BEGIN\b")
 # Children of a row that the same transaction has just written, or lines with no key but their own
 # number. The stores lock none of them.
@@ -45,19 +37,7 @@ _CHILDREN: Final = re.compile(
 # READ, it may have to wait.
 _MESSAGE: Final = re.compile(r"\s*INSERT INTO outbox\b")
 
-# By transaction and not by thread: the table names the thread that wrote a lock down, and that may
-# be another one's: who waits for an implicit lock makes it explicit, and who changes a page writes
-# down anew what others hold and want of it.
-_WAITS: Final = """
-SELECT w.requesting_engine_transaction_id AS who, w.blocking_engine_transaction_id AS for_whom
-FROM performance_schema.data_lock_waits AS w
-JOIN performance_schema.data_locks AS l ON l.engine_lock_id = w.requesting_engine_lock_id
-WHERE l.object_schema = %s
-"""
-
 type Work = Callable[["Side"], object]
-# Of the names of the sides that could take the next step, the one that does.
-type Choose = Callable[[str], str]
 
 
 class Abandoned(BaseException):
@@ -133,88 +113,6 @@ class Side:
     def close(self) -> None:
         self._thread.submit(connection.discard).result(PATIENCE_SECONDS)
         self._thread.shutdown()
-
-
-class Stage:
-    """``names`` are the sides', one letter each. Their threads and connections serve one case after
-    another."""
-
-    def __init__(self, database: Database, names: str) -> None:
-        self.sides = [Side(name) for name in names]
-        self.schedule = ""
-        self.told: list[str] = []
-        self._database = database
-
-    def play(self, works: Sequence[Work], choose: Choose) -> None:
-        """Run the sides to their end, a step at a time. ``schedule`` has a letter for each step,
-        whose it was, and ``told`` a line."""
-        self.schedule, self.told = "", []
-        try:
-            for side, work in zip(self.sides, works, strict=True):
-                side.begin(work)
-            self._until_still()
-            while ready := "".join(side.name for side in self.sides if side.is_ready):
-                assert len(self.schedule) < _STEPS_MAX, "it has no end"
-                self.schedule += choose(ready)
-                self._take(next(s for s in self.sides if s.name == self.schedule[-1]))
-            assert all(side.is_over for side in self.sides), "all wait"
-        except BaseException:
-            self._abandon()
-            raise
-
-    def close(self) -> None:
-        for side in self.sides:
-            side.close()
-
-    def _take(self, side: Side) -> None:
-        step = side.step
-        side.go()
-        side.wait(_LOOK_SECONDS)
-        self._until_still()
-        self.told.append(f"{side.name} {step}{'' if side.is_still else '  -- and waits'}")
-
-    def _until_still(self) -> None:
-        """Until every side stands still, or behind a lock of one that does."""
-        over = time.monotonic() + PATIENCE_SECONDS
-        waits: list[Row] = []
-        while moving := [side for side in self.sides if not side.is_still]:
-            # Twice, because the engine shows what changes while it looks as well.
-            before, waits = waits, self._database.rows(_WAITS, (self._database.name,))
-            all_wait = len({row["who"] for row in waits}) == len(moving)
-            if all_wait and waits == before and not _is_deadlock(waits):
-                for side in moving:
-                    assert side.runs_along is None, f"no step, but it waits: {side.runs_along}"
-                return
-            for side in moving:
-                side.wait(_LOOK_SECONDS)
-            assert time.monotonic() < over, "it neither ends nor waits"
-
-    def _abandon(self) -> None:
-        running = [side for side in self.sides if not side.is_over]
-        for side in running:
-            side.abandon()
-        over = time.monotonic() + PATIENCE_SECONDS
-        for side in running:
-            while not side.is_over:
-                side.wait(_LOOK_SECONDS)
-                assert time.monotonic() < over, f"side {side.name} hangs"
-
-
-def _is_deadlock(waits: Sequence[Row]) -> bool:
-    """Whether the engine is about to choose a victim, which it does apart from the statement."""
-    behind: dict[int, set[int]] = {}
-    for row in waits:
-        behind.setdefault(row["who"], set()).add(row["for_whom"])
-
-    def reached(start: int) -> set[int]:
-        found, look_at = set[int](), [start]
-        while look_at:
-            news = behind.get(look_at.pop(), set()) - found
-            found |= news
-            look_at += news
-        return found
-
-    return any(transaction in reached(transaction) for transaction in behind)
 
 
 class _Here(threading.local):

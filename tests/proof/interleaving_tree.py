@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.proof.interleaving_sides import Choose
+from tests.proof.interleaving_stage import Choose
 
 
 class NotTheSame(Exception):
