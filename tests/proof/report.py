@@ -24,7 +24,8 @@ def table(sections: Sequence[Section], proved: Sequence[Proved]) -> str:
     ]
     head = ("section", "what holds", "tried", "possible", "faults", "seconds")
     lines = [head, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    notes = [f"{one.section}/{one.part}: {note}" for one in proved for note in one.tally.notes]
+    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + notes)
 
 
 def told(one: Proved, fault: Fault) -> str:

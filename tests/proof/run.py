@@ -18,7 +18,6 @@ from typing import Final
 import pytest
 
 from infra.local.paths import LOCAL
-from lockstep.observability import logger
 from tests.proof.report import Proved
 from tests.proof.section import Extent, Form, Section, proved
 from tests.proof.sections import BY_NAME
@@ -53,10 +52,10 @@ def replay(name: str, part: str, case: str) -> None:
 
 
 def _hush() -> None:
-    """The functions write their log and metrics to where the table goes; the log's place was taken
-    when its module was imported."""
-    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
-    logger.setLevel("CRITICAL")
+    """The functions write their log and metrics to where the table goes; some kept the stream from
+    when they were imported, so it is turned aside below it."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @cache

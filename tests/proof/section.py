@@ -47,11 +47,13 @@ class Enough(Exception):
 
 @dataclass
 class Tally:
-    """``possible`` is None where there is no end to what could be tried."""
+    """``possible`` is None where there is no end to what could be tried. ``notes`` are shown below
+    the table: what held, and should be known all the same."""
 
     tried: int = 0
     possible: int | None = 0
     faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def attempt(self, case: str, trial: Callable[[], object]) -> None:
         """Run ``trial``: it raises where the promise did not hold. Raises Enough in the end."""
