@@ -6,6 +6,7 @@ harmless, since consumers decide by state, and a repeated payment notice stages 
 """
 
 import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tests.support.database import Database
@@ -16,8 +17,15 @@ _DROPPED = {"id", "message_id", "order_no", "updated_at", "asks", "tries", "told
 _HASH_OVER_IDS = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
 
 
-def what_is_left(database: Database) -> dict[str, list[str]]:
-    """Every table's rows as text, in an order that does not depend on ids."""
+def what_is_left(
+    database: Database,
+    named: Mapping[str, str] | None = None,
+    dropped: Collection[str] = (),
+) -> dict[str, list[str]]:
+    """The rows of every table that has some, as text, in an order that does not depend on ids.
+
+    ``named`` are numbers of others and their names, ``dropped`` further columns that go.
+    """
     orders = database.rows("SELECT id, order_no FROM oms_order ORDER BY id")
     payments = database.rows("SELECT id FROM oms_order_payment ORDER BY id")
     order_names = {row["id"]: f"order {n}" for n, row in enumerate(orders, 1)}
@@ -32,12 +40,14 @@ def what_is_left(database: Database) -> dict[str, list[str]]:
     }
     numbers = {row["order_no"]: f"number {n}" for n, row in enumerate(orders, 1)}
     numbers |= {row["out_request_no"]: f"request {n}" for n, row in enumerate(refunds, 1)}
+    numbers |= named or {}
 
     def told(table: str, column: str, value: Any) -> Any:
-        if column.endswith("_at"):
+        if column.endswith("_at") or column.startswith("gmt_"):
             return value is not None
         if column == "payload":
-            return {name: told(table, name, part) for name, part in json.loads(value).items()}
+            payload = json.loads(value).items()
+            return {name: told(table, name, part) for name, part in payload if name not in dropped}
         if value in names.get(column, {}):
             return names[column][value]
         if isinstance(value, str):
@@ -49,23 +59,16 @@ def what_is_left(database: Database) -> dict[str, list[str]]:
         kept = {
             column: told(table, column, value)
             for column, value in row.items()
-            if column not in _DROPPED and (table, column) not in _HASH_OVER_IDS
+            if column not in _DROPPED
+            and column not in dropped
+            and (table, column) not in _HASH_OVER_IDS
         }
         return json.dumps(kept, sort_keys=True, default=str)
 
-    tables = [row["name"] for row in database.rows(_TABLES, (database.name,))]
+    tables = [name for name in database.filled() if name != "oms_order_transition"]
     lines = {
         table: sorted(line(table, row) for row in rows)
         for table, rows in database.dump(tables).items()
     }
-    lines["outbox"] = sorted(set(lines["outbox"]))
+    lines["outbox"] = sorted(set(lines.get("outbox", ())))
     return lines
-
-
-_TABLES = """
-SELECT table_name AS name
-FROM information_schema.tables
-WHERE table_schema = %s
-  AND table_name <> 'oms_order_transition'
-ORDER BY 1
-"""
