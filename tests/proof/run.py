@@ -52,8 +52,10 @@ def replay(name: str, part: str, case: str) -> None:
 
 
 def _hush() -> None:
-    """The functions write their log and metrics to where the table goes."""
-    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
+    """The functions write their log and metrics to where the table goes. Their logger is older
+    than this call and has its own idea of where that is."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @cache
