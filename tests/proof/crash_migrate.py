@@ -123,10 +123,16 @@ def _is(beginning: str, what: str) -> bool:
 def _refused(place: Place, name: str) -> None:
     """By its name, and nothing is changed."""
     before = place.state()
-    with pytest.raises(migrate.MigrationRefused, match=f"{name} was begun and not finished"):
-        function.handler({}, Context())
+    assert f"{name} was begun and not finished" in _refusal()
     assert place.state() == before
     assert [row["name"] for row in before["records"]] == [one for one in _FILES if one <= name]
+
+
+def _refusal() -> str:
+    try:
+        return f"applied: {function.handler({}, Context())}"
+    except migrate.MigrationRefused as refused:
+        return str(refused)
 
 
 def _mend(place: Place, name: str, taken: Sequence[Trip], strike: Strike) -> None:
