@@ -159,7 +159,9 @@ def _a_place(database: Database) -> Iterator[Place]:
         patch.setattr(migrate, "apply", partial(migrate.apply, folder=Path(folder)))
         patch.setenv("DATABASE_NAME", name)
         forget_settings()
-        yield Place(replace(database, name=name), Path(folder))
-    database.session.select_db(database.name)
-    database.execute(f"DROP DATABASE {name}")
+        try:
+            yield Place(replace(database, name=name), Path(folder))
+        finally:
+            database.session.select_db(database.name)
+            database.execute(f"DROP DATABASE {name}")
     forget_settings()

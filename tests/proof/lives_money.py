@@ -182,16 +182,21 @@ def refund_while_the_balance_is_short(world: World) -> Act:
 
 
 @life("refund_payment")
-def refund_whose_answer_is_lost(world: World) -> Act:
-    paid_after_a_cancel(world)
-    world.tell()
-    world.alipay.faults.add(REFUND, "lose_response")
-    return delivering(world, "refund")
+def find_a_refund_that_was_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "lose_response")
 
 
 @life("refund_payment")
-def refund_that_the_channel_did_not_begin(world: World) -> Act:
+def find_a_refund_that_was_not_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "unknown_before")
+
+
+def _asking_about_a_refund(world: World, fault: str) -> Act:
+    """A minute after it was asked for, and nobody knows what came of it."""
     paid_after_a_cancel(world)
     world.tell()
-    world.alipay.faults.add(REFUND, "unknown_before")
+    world.alipay.faults.add(REFUND, fault)
+    world.deliver("refund")
+    passing_time.some_time(world.database, timedelta(seconds=61))
+    world.sweep()
     return delivering(world, "refund")

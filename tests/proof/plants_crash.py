@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -16,6 +16,7 @@ from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox, relay
 from lockstep.orders import request_store
+from tests.proof.trips import Mode, Way
 
 
 @contextmanager
@@ -101,13 +102,20 @@ def begin_a_broken_migration_again() -> AbstractContextManager[None]:
     return _in_place_of(migrate, "_refuse_drift", lambda *_: None)
 
 
-# The part of the section that sees each.
-SEEN_BY: Final[Mapping[Callable[[], AbstractContextManager[None]], str]] = {
-    send_before_commit: "cancel_without_a_page",
-    mark_before_sending: "cancel_without_a_page",
-    relay_marks_before_sending: "relay",
-    a_lost_commit_is_a_failure: "start_a_page",
-    a_lost_commit_is_done_again: "place",
-    go_on_after_a_lock_wait: "place",
-    begin_a_broken_migration_again: "migrations",
+class Sight(NamedTuple):
+    """The part of the section that sees a fault, and what it strikes for that."""
+
+    part: str
+    way: Way
+    mode: Mode
+
+
+SEEN_BY: Final[Mapping[Callable[[], AbstractContextManager[None]], Sight]] = {
+    send_before_commit: Sight("cancel_without_a_page", Way.SEND, Mode.DIES_AFTER),
+    mark_before_sending: Sight("cancel_without_a_page", Way.SEND, Mode.NOT_DONE),
+    relay_marks_before_sending: Sight("relay", Way.SEND, Mode.NOT_DONE),
+    a_lost_commit_is_a_failure: Sight("start_a_page", Way.COMMIT, Mode.ANSWER_LOST),
+    a_lost_commit_is_done_again: Sight("place", Way.COMMIT, Mode.ANSWER_LOST),
+    go_on_after_a_lock_wait: Sight("place", Way.STATEMENT, Mode.LOCK_WAIT),
+    begin_a_broken_migration_again: Sight("migrations", Way.STATEMENT, Mode.DIES_AFTER),
 }

@@ -115,9 +115,17 @@ class World:
         for _ in range(ROUNDS_MAX):
             if not self._an_hour() and not open_ends(self.database):
                 break
+        self.assert_at_rest()
+
+    def assert_at_rest(self) -> None:
+        """Nothing is open, nothing was lost, and every invariant holds."""
         assert open_ends(self.database) == {}
         assert self.wire.seen["dead"] == 0
         assert invariants.broken(self.database.rows) == {}
+
+    def is_open(self) -> bool:
+        """Whether anything is to come by itself."""
+        return open_ends(self.database) != {}
 
     def _an_hour(self) -> int:
         """How much was done in it."""
