@@ -2,9 +2,15 @@
 
 from typing import Final
 
-from tests.proof import arrivals
+from tests.proof import arrivals, crash
+from tests.proof.interleaving import INTERLEAVINGS
 from tests.proof.kills import KILLS
 from tests.proof.section import Section
 
-SECTIONS: Final[tuple[Section, ...]] = (arrivals.SECTION, KILLS)
+SECTIONS: Final[tuple[Section, ...]] = (
+    crash.SECTION,
+    INTERLEAVINGS,
+    arrivals.SECTION,
+    KILLS,
+)
 BY_NAME: Final = {section.name: section for section in SECTIONS}

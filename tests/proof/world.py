@@ -31,6 +31,7 @@ from lockstep.messaging import outbox
 from tests.support import api, http_events, notices, passing_time
 from tests.support.builders import a_sku
 from tests.support.database import Database, forget_settings
+from tests.support.dying import outlive
 from tests.support.http_events import Answer
 from tests.support.lambda_context import Context
 from tests.support.local_alipay import LocalAlipay, PassingClock, a_service, key_of
@@ -82,9 +83,10 @@ class World:
         """Alipay sends the notices that are due; how many."""
         return self.alipay.service.post.send_due()
 
-    def deliver(self) -> int:
-        """The queues give what they have to the functions, once; how many messages."""
-        return self.wire.deliver(100)
+    def deliver(self, queue: str | None = None) -> int:
+        """The queues, or one of them, give what they have to the functions, once; how many
+        messages."""
+        return self.wire.deliver(100, queue)
 
     def relay(self) -> dict[str, Any]:
         return dict(relay_outbox.handler({}, Context(milliseconds=60_000)))
@@ -99,20 +101,39 @@ class World:
         while self.tell() + self.deliver():
             pass
 
+    def minutes_pass(self) -> None:
+        """A few, with what each brings: less than an order has to be paid in, and more than a
+        lease takes, or a command that was lost to be said again."""
+        for minutes in (1, 4):
+            passing_time.some_time(self.database, timedelta(minutes=minutes, seconds=1))
+            self.clock.ahead += ROUND
+            self._go_on()
+
     def come_to_rest(self) -> None:
         """Hours pass until one changes nothing and nothing is open; then every invariant holds."""
         self.clock.ahead += passing_time.TTL
         for _ in range(ROUNDS_MAX):
             if not self._an_hour() and not open_ends(self.database):
                 break
+        self.assert_at_rest()
+
+    def assert_at_rest(self) -> None:
+        """Nothing is open, nothing was lost, and every invariant holds."""
         assert open_ends(self.database) == {}
         assert self.wire.seen["dead"] == 0
         assert invariants.broken(self.database.rows) == {}
+
+    def is_open(self) -> bool:
+        """Whether anything is to come by itself."""
+        return open_ends(self.database) != {}
 
     def _an_hour(self) -> int:
         """How much was done in it."""
         passing_time.an_hour(self.database)
         self.clock.ahead += ROUND
+        return self._go_on()
+
+    def _go_on(self) -> int:
         done: int = self.tell()
         swept = self.sweep()
         assert swept["failed"] == []
@@ -162,4 +183,5 @@ def _connect(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 def _hear(body: bytes) -> str:
-    return str(notices.answer(notices.http_event(body))["body"])
+    """What the notify function answers; nothing that counts where it dies."""
+    return outlive(lambda: str(notices.answer(notices.http_event(body))["body"]), otherwise="")

@@ -12,8 +12,28 @@ from lockstep.db.connection import Connection
 _ROUND_TRIPS = ("_run", "insert_many")
 
 
+def _nothing() -> None:
+    pass
+
+
 class Died(BaseException):
-    """The process is gone. Not an Exception: nothing in the product may catch it and go on."""
+    """The process is gone. Not an Exception: nothing in the product may catch it and go on.
+
+    ``bury`` lets the next process be alive.
+    """
+
+    def __init__(self, bury: Callable[[], None] = _nothing) -> None:
+        super().__init__("the process died")
+        self.bury = bury
+
+
+def outlive[R](process: Callable[[], R], otherwise: R) -> R:
+    """What ``process`` came to, seen from outside of it; ``otherwise`` where it died."""
+    try:
+        return process()
+    except Died as died:
+        died.bury()
+        return otherwise
 
 
 @contextmanager

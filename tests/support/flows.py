@@ -31,14 +31,12 @@ from lockstep.payments.model import (
     SentBack,
     Started,
 )
-from lockstep.payments.refund import Tried
 from lockstep.payments.reinstate import reinstate
 from lockstep.payments.revisit import ask, claim_notice, conclude
 from tests.support.builders import a_sku, an_order, place_command
 from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, the_trade, waiting
 from tests.support.database import Database, forget_settings
 from tests.support.late import reinstating
-from tests.support.refund_channel import RefundChannel, time_passes
 
 MEMBER = 42
 LINES = {1001: 2, 1002: 1}
@@ -104,19 +102,9 @@ def _overdue(database: Database) -> None:
     database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND")
 
 
-def _paid_late(database: Database) -> None:
-    _cancelled(database)
-    _pay(database)
-
-
 def _sold(database: Database) -> None:
     _paid(database)
     _confirm(database)
-
-
-def _refund_asked_for(database: Database) -> None:
-    _sold(database)
-    _ask_refund(database)
 
 
 def _revivable(database: Database) -> None:
@@ -191,25 +179,6 @@ def _ask_refund(database: Database) -> object:
 
 def _give_back(_: Database) -> object:
     return give_back(GiveBack("T1", "alice", "nobody claims it"))
-
-
-# The channel outlives the process.
-_CHANNELS: dict[str, RefundChannel] = {}
-
-
-def _try_refund(database: Database) -> object:
-    """One try; what the row asks for after it is the next run's."""
-    payment = database.one("SELECT id, amount FROM oms_order_payment")
-    channel = _CHANNELS.setdefault(f"{database.name}:{payment['id']}", RefundChannel())
-    if not channel.trades:
-        channel.paid("T1", str(payment["amount"]))
-    refund_id = database.value("SELECT id FROM oms_refund")
-    tried = [channel.try_refund(refund_id)]
-    while tried[-1] not in {Tried.DONE, Tried.ENDED} and len(tried) < 5:
-        time_passes(database)
-        tried.append(channel.try_refund(refund_id))
-    assert sum(channel.executed.values()) == 1, channel.executed
-    return tried[-1]
 
 
 def _confirm(database: Database) -> object:
@@ -327,8 +296,4 @@ TALKS = (
     Flow("expire_asked", _with_a_page_that_is_over, _ask_about_what_is_unpaid, "CLOSED".__eq__),
     Flow("poll_paid", _with_a_page, _ask_about_what_is_paid, "PAID".__eq__),
     Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}),
-)
-TRIES = (
-    Flow("refund_late", _paid_late, _try_refund, lambda o: o in {Tried.DONE, Tried.ENDED}),
-    Flow("refund_asked", _refund_asked_for, _try_refund, lambda o: o in {Tried.DONE, Tried.ENDED}),
 )

@@ -8,7 +8,7 @@ harmless, since consumers decide by state, and a repeated payment notice stages 
 import json
 from collections.abc import Collection, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from tests.support.database import Database, Row
 
@@ -16,28 +16,31 @@ type Rows = Mapping[str, list[Row]]
 
 # How many tries or questions it took is no part of what came of them.
 # told_amount: an answer that was lost tells no total.
-DROPPED = {"id", "message_id", "order_no", "updated_at", "asks", "tries", "told_amount"}
-_HASH_OVER_IDS = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
+DROPPED: Final = frozenset(
+    {"id", "message_id", "order_no", "updated_at", "asks", "tries", "told_amount"}
+)
+_HASH_OVER_IDS: Final = {("ims_reservation", "request_hash"), ("oms_notice", "content_hash")}
 
 
-def what_is_left(database: Database) -> dict[str, list[str]]:
-    """Every table's rows as text, in an order that does not depend on ids."""
-    return retold(every_row(database))
+def what_is_left(
+    database: Database,
+    dropped: Collection[str] = DROPPED,
+    named: Mapping[str, str] | None = None,
+) -> dict[str, list[str]]:
+    """The rows of every table that has some, as text, in an order that does not depend on ids."""
+    rows = database.dump([name for name in database.filled() if name != "oms_order_transition"])
+    return retold(rows, dropped, named)
 
 
-def every_row(database: Database) -> Rows:
-    """Every table's, as they are; but for the legal pairs, which never change."""
-    return database.dump(tables_of(database))
-
-
-def tables_of(database: Database) -> list[str]:
-    return [row["name"] for row in database.rows(_TABLES, (database.name,))]
-
-
-def retold(rows: Rows, dropped: Collection[str] = DROPPED) -> dict[str, list[str]]:
-    """The text of rows, without the columns that are ``dropped``."""
+def retold(
+    rows: Rows,
+    dropped: Collection[str] = DROPPED,
+    named: Mapping[str, str] | None = None,
+) -> dict[str, list[str]]:
+    """The text of rows, without the columns that are ``dropped``; ``named`` are numbers of others
+    and their names."""
     orders, payments, refunds = (
-        sorted(rows[table], key=itemgetter("id"))
+        sorted(rows.get(table, ()), key=itemgetter("id"))
         for table in ("oms_order", "oms_order_payment", "oms_refund")
     )
     order_names = {row["id"]: f"order {n}" for n, row in enumerate(orders, 1)}
@@ -51,9 +54,10 @@ def retold(rows: Rows, dropped: Collection[str] = DROPPED) -> dict[str, list[str
     }
     numbers = {row["order_no"]: f"number {n}" for n, row in enumerate(orders, 1)}
     numbers |= {row["out_request_no"]: f"request {n}" for n, row in enumerate(refunds, 1)}
+    numbers |= named or {}
 
     def told(table: str, column: str, value: Any) -> Any:
-        if column.endswith("_at"):
+        if column.endswith("_at") or column.startswith("gmt_"):
             return value is not None
         if column == "payload":
             said = json.loads(value).items()
@@ -65,7 +69,7 @@ def retold(rows: Rows, dropped: Collection[str] = DROPPED) -> dict[str, list[str
                 value = value.replace(number, name)
         return value
 
-    def line(table: str, row: dict[str, Any]) -> str:
+    def line(table: str, row: Row) -> str:
         kept = {
             column: told(table, column, value)
             for column, value in row.items()
@@ -74,14 +78,5 @@ def retold(rows: Rows, dropped: Collection[str] = DROPPED) -> dict[str, list[str
         return json.dumps(kept, sort_keys=True, default=str)
 
     lines = {table: sorted(line(table, row) for row in found) for table, found in rows.items()}
-    lines["outbox"] = sorted(set(lines["outbox"]))
+    lines["outbox"] = sorted(set(lines.get("outbox", ())))
     return lines
-
-
-_TABLES = """
-SELECT table_name AS name
-FROM information_schema.tables
-WHERE table_schema = %s
-  AND table_name <> 'oms_order_transition'
-ORDER BY 1
-"""

@@ -29,7 +29,7 @@ from infra.local.alipay_gateway.server import Server
 from infra.local.alipay_gateway.service import Service
 from infra.local.alipay_gateway.shapes import Clock, Trade, utc_now
 from lockstep.alipay.gateway import Gateway
-from lockstep.alipay.keys import load_keys
+from lockstep.alipay.keys import Keys, load_keys
 from lockstep.settings import AlipayAppSettings
 from tests.support.notices import APP_ID, SELLER_ID
 
@@ -41,6 +41,12 @@ FAST = Fraction(1, 50_000)
 def key_of(whose: str) -> RSAPrivateKey:
     """One pair for each side, made once a test run: `whose` is "app" or "alipay"."""
     return alipay_sign.new_key()
+
+
+@cache
+def _loaded(private_key: str, public_keys: tuple[str, ...]) -> Keys:
+    """To check a private key takes longer than all that most tests do with it."""
+    return load_keys(private_key, public_keys)
 
 
 @dataclass
@@ -98,7 +104,7 @@ class LocalAlipay:
             app_cert_sn=None,
             alipay_root_cert_sn=None,
         )
-        return Gateway(app, load_keys(app.private_key, app.public_keys))
+        return Gateway(app, _loaded(app.private_key, app.public_keys))
 
     def pay(self, out_trade_no: str, amount: str) -> Trade:
         """As a person at the cashier; also twice, late, or for what nobody asked."""

@@ -36,8 +36,14 @@ _OF_A_PAGE: Final = {"oms_payment_attempt": ("order_id", ("next_ask_at",))}
 
 def an_hour(database: Database) -> None:
     """For everything."""
+    some_time(database, timedelta(hours=1))
+
+
+def some_time(database: Database, time: timedelta) -> None:
+    """For everything."""
+    seconds = int(time.total_seconds())
     for table, columns in _WAITS.items():
-        database.execute(_earlier(table, columns), [3600] * len(columns))
+        database.execute(_earlier(table, columns), [seconds] * len(columns))
 
 
 def until_over(order_id: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from functions import confirm_stock, refund_payment, release_stock, reserve_stock
 from lockstep.messaging.contracts import QUEUE_OF
 from tests.support.batches import a_record, batch, failed_ids
+from tests.support.dying import outlive
 from tests.support.lambda_context import Context
 
 DELIVERIES_MAX: Final = 5
@@ -36,10 +37,12 @@ class Message:
 
 
 class Wire:
-    """``seen`` counts what became of the messages. Threads may use it at once."""
+    """``seen`` counts what became of the messages, ``taken`` names all that the queues ever took.
+    Threads may use it at once."""
 
     def __init__(self, seed: int) -> None:
         self.seen: Counter[str] = Counter()
+        self.taken: set[str] = set()
         self.is_kind = False
         self._random = random.Random(seed)
         self._lock = threading.Lock()
@@ -68,6 +71,7 @@ class Wire:
             message = Message(
                 queue, sent["MessageGroupId"], sent["MessageDeduplicationId"], sent["MessageBody"]
             )
+            self.taken.add(message.dedup_id)
             for _ in range({"lost": 0, "repeated": 2}.get(fate, 1)):
                 # Somewhere among those that wait: late, or before what was sent earlier.
                 self._messages.insert(self._random.randint(0, len(self._messages)), message)
@@ -80,10 +84,22 @@ class Wire:
 
     # --- what delivers -----------------------------------------------------------------------
 
-    def deliver(self, at_most: int = 10) -> int:
-        """Give some messages to their functions, one queue's in a batch; how many there were."""
+    def waiting(self, queue: str | None = None) -> int:
+        """How many messages wait, in one queue or in all."""
+        return sum(queue in {None, message.queue} for message in self._messages)
+
+    def lose(self) -> None:
+        """Every message that waits: purged, or kept for too long."""
+        self._messages.clear()
+
+    def deliver(self, at_most: int = 10, only: str | None = None) -> int:
+        """Give some messages, or those of one queue only, to their functions, one queue's in a
+        batch; how many there were."""
         with self._lock:
-            some = [self._messages.pop() for _ in range(min(at_most, len(self._messages)))]
+            ready = [one for one in reversed(self._messages) if only in {None, one.queue}]
+            some = ready[:at_most]
+            for one in some:
+                self._messages.remove(one)
         for queue, consumer in CONSUMERS.items():
             # Never one message twice in a batch: they are the same object.
             ours = {id(message): message for message in some if message.queue == queue}
@@ -97,7 +113,10 @@ class Wire:
             a_record(name, message.body, group=message.group, dedup_id=message.dedup_id)
             for name, message in zip(names, messages, strict=True)
         ]
-        failed = failed_ids(consumer(batch(*records), Context(milliseconds=60_000)))
+        failed = outlive(
+            lambda: failed_ids(consumer(batch(*records), Context(milliseconds=60_000))),
+            otherwise=names,  # nobody acknowledged anything
+        )
         with self._lock:
             for name, message in zip(names, messages, strict=True):
                 self.seen["failed" if name in failed else "handled"] += 1
