@@ -17,7 +17,7 @@ steps, in words. A machine that no longer reaches what it is there for is a faul
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -27,23 +27,51 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.internal.conjecture.engine import ConjectureRunner
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.proof import model_rules
 from tests.proof.model_life import Life
-from tests.proof.model_rules import Machine
+from tests.proof.model_machine import Machine
+from tests.proof.model_rules import Buyers, Hours, Members, Merchant, Quick
+from tests.proof.model_rules_of_money import BadDays, Operators
 from tests.proof.model_wanted import WANTED
 from tests.proof.model_world import a_still_world
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.support.database import Database
 
+
+class Stock(Members, Quick, Hours, Merchant):
+    """Many orders for few pieces, paid at once or not at all."""
+
+
+class Orders(Members, Buyers, Hours, BadDays):
+    """Pages, their payments and their ends."""
+
+
+class Money(Members, Buyers, Quick, Hours, BadDays, Operators):
+    """Whatever comes and goes back."""
+
+
+class Joint(Members, Buyers, Quick, Hours, Merchant, BadDays, Operators):
+    """Everybody at once."""
+
+
 MACHINES: Final[dict[str, tuple[type[Machine], str]]] = {
-    "stock": (model_rules.Stock, "REFUND"),
-    "orders": (model_rules.Orders, "REFUND"),
-    "money": (model_rules.Money, "REFUND"),
-    "money-reinstate": (model_rules.Money, "REINSTATE"),
-    "joint": (model_rules.Joint, "REINSTATE"),
+    "stock": (Stock, "REFUND"),
+    "orders": (Orders, "REFUND"),
+    "money": (Money, "REFUND"),
+    "money-reinstate": (Money, "REINSTATE"),
+    "joint": (Joint, "REINSTATE"),
 }
 # How many seeds, of how many lives each, of how many steps.
 EXTENTS: Final = {Form.FIXED: (1, 5, 30), Form.BOUNDED: (1, 24, 40), Form.LONG: (2, 60, 80)}
+# Nothing is kept on disk, and what fails is shortened by its steps, not by what drew them.
+_QUIETLY: Final = settings(
+    phases=[Phase.generate],
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    print_blob=False,
+    report_multiple_bugs=False,
+)
 # Tries to do without a step, for one fault.
 SHORTER_MAX: Final = 150
 
@@ -79,21 +107,13 @@ def run(
     """Live so many lives; the machine that knows them."""
     members = {"database": database, "policy": policy, "lives": [], "departed": []}
     machine: type[Machine] = hypothesis.seed(seed)(type(kind.__name__, (kind,), members))
-    with _each_life_new(), suppress(Exception):  # what departed is kept, with its steps
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                max_examples=lives,
-                stateful_step_count=steps,
-                phases=[Phase.generate],
-                database=None,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-                verbosity=Verbosity.quiet,
-                print_blob=False,
-                report_multiple_bugs=False,
-            ),
-        )
+    extent = settings(_QUIETLY, max_examples=lives, stateful_step_count=steps)
+    try:
+        with _each_life_new():
+            run_state_machine_as_test(machine, settings=extent)
+    except Exception:
+        if not machine.departed:  # what departed is kept, with its steps
+            raise
     return machine
 
 

@@ -1,18 +1,14 @@
 """What is so, told twice in the same words: by the auditor, and by the database, the queues and the
 channel. A step holds where the two are equal."""
 
-import json
 from collections import Counter
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from infra.local.alipay_gateway.shapes import Status, Trade
-from infra.local.alipay_gateway.wording import Notice
 from tests.proof.auditor.minutes import Auditor, Due
-from tests.proof.model_world import BEGAN, StillWorld
+from tests.proof.model_names import Names
+from tests.proof.model_world import BEGAN, fen
 from tests.support.database import Row
-from tests.support.wire import Message
 
 type View = dict[str, Any]
 
@@ -22,10 +18,6 @@ _TRADE_STATES = {
     Status.TRADE_CLOSED: "CLOSED",
     Status.TRADE_FINISHED: "FINISHED",
 }
-
-
-def fen(yuan: Decimal | str) -> int:
-    return int(Decimal(yuan) * 100)
 
 
 def told_by(auditor: Auditor) -> View:
@@ -56,28 +48,8 @@ def told_by(auditor: Auditor) -> View:
     }
 
 
-@dataclass
-class Eye:
-    """Sees the world by the auditor's names. ``order_nos`` by order."""
-
-    still: StillWorld
-    order_nos: dict[str, str] = field(default_factory=dict)
-
-    def number(self, name: str) -> str:
-        """The out_trade_no of a page, or of nobody's."""
-        order, _, nth = name.partition("_")
-        return "_".join(filter(None, (self.order_nos.get(order, order), nth)))
-
-    def trade_no(self, name: str) -> str:
-        return self._books[int(name[1:]) - 1].trade_no
-
-    def notice(self, name: str) -> Notice:
-        return next(n for n in self.still.told if self._name_of_notice(n) == name)
-
-    def message(self, queue: str, subject: str) -> Message:
-        return next(
-            m for m in self.still.world.wire.waiting() if self._subject_of(m) == (queue, subject)
-        )
+class Eye(Names):
+    """Sees the world by the auditor's names."""
 
     def due(self) -> Due:
         rows = self._rows(
@@ -193,21 +165,6 @@ class Eye:
         known = {r["notify_id"]: r["state"] for r in self._rows("SELECT * FROM oms_notice")}
         return {self._name_of_notice(n): known.get(n.id) for n in self.still.told}
 
-    def _refunds(self) -> dict[str, Row]:
-        """Ours, by name."""
-        found: dict[str, Row] = {}
-        counts: Counter[str] = Counter()
-        for r in self._rows(
-            "SELECT r.*, p.trade_no, TIMESTAMPDIFF(SECOND, %s, r.next_try_at) AS next_try "
-            "FROM oms_refund AS r JOIN oms_order_payment AS p ON p.id = r.payment_id "
-            "WHERE r.requested_by <> 'alipay' ORDER BY r.id",
-            BEGAN,
-        ):
-            trade = self._trade(r["trade_no"])
-            counts[trade] += 1
-            found[f"{trade}#{counts[trade]}"] = r
-        return found
-
     def _refunds_due(self) -> dict[str, int]:
         return {
             name: r["next_try"]
@@ -215,48 +172,6 @@ class Eye:
             if r["next_try"] is not None and r["next_try"] <= self.still.clock.seconds
         }
 
-    # --- names -----------------------------------------------------------------------------------
-
-    @property
-    def _books(self) -> list[Trade]:
-        return self.still.world.alipay.service.books.trades()
-
-    def _rows(self, sql: str, *arguments: object) -> list[Row]:
-        return self.still.world.database.rows(sql, arguments)
-
-    def _order(self, order_no: str) -> str:
-        return next((name for name, no in self.order_nos.items() if no == order_no), order_no)
-
-    def _name_of_number(self, out_trade_no: str) -> str:
-        order_no, _, nth = out_trade_no.partition("_")
-        return "_".join(filter(None, (self._order(order_no), nth)))
-
-    def _hold(self, reservation_id: str) -> str:
-        order_no, _, n = reservation_id.partition("-")
-        return f"{self._order(order_no)}-{n}"
-
-    def _trade(self, trade_no: str) -> str:
-        return next(f"t{n}" for n, trade in enumerate(self._books, 1) if trade.trade_no == trade_no)
-
     def _at_the_channel(self, trade: Trade) -> tuple[Any, ...]:
         number = self._name_of_number(trade.out_trade_no)
         return number, fen(trade.amount), _TRADE_STATES[trade.status], fen(trade.refunded)
-
-    def _subject_of(self, message: Message) -> tuple[str, str]:
-        return self._subject(
-            message.queue, message.group, json.loads(message.body).get("refund_id")
-        )
-
-    def _subject(self, queue: str, group: str, refund_id: object) -> tuple[str, str]:
-        if queue != "refund":
-            return queue, self._hold(group)
-        return queue, next(n for n, r in self._refunds().items() if str(r["id"]) == str(refund_id))
-
-    def _name_of_notice(self, notice: Notice) -> str:
-        words = notice.words
-        trade, back = self._trade(words["trade_no"]), fen(words.get("refund_fee", "0"))
-        if words["trade_status"] == "TRADE_FINISHED":
-            return f"{'BACK' if back else 'FINISHED'}:{trade}:finish"
-        if back:
-            return f"BACK:{trade}:{back}"
-        return f"{'PAID' if words['trade_status'] == 'TRADE_SUCCESS' else 'CLOSED'}:{trade}"

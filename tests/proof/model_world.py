@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Final
 
 import pytest
@@ -93,3 +94,7 @@ def _stop_the_clocks(clock: StillClock, patch: pytest.MonkeyPatch) -> None:
     connection.discard()
     patch.setattr(connection, "_session_variables", at_the_time)
     patch.setattr(gateway, "datetime", Stopped)
+
+
+def fen(yuan: Decimal | str) -> int:
+    return int(Decimal(yuan) * 100)

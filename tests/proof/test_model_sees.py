@@ -1,8 +1,10 @@
 """The model finds what is planted, tells it in a few steps, and knows when it is shallow."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.proof import model
+from tests.proof import auditor, model
 from tests.proof.plants_model import PLANTS
 from tests.proof.section import Extent, Form, proved
 
@@ -43,3 +45,10 @@ def test_a_life_is_the_same_each_time(database):
         )
     ]
     assert lives[0] == lives[1]
+
+
+def test_the_auditor_knows_nothing_of_the_product():
+    for module in Path(auditor.__file__).parent.glob("*.py"):
+        for line in module.read_text(encoding="utf-8").splitlines():
+            if line.startswith(("import ", "from ")):
+                assert line.split()[1].partition(".")[0] not in {"lockstep", "functions", "infra"}

@@ -36,7 +36,8 @@ class Message:
 
 
 class Wire:
-    """``seen`` counts what became of the messages. Threads may use it at once."""
+    """``seen`` counts what became of the messages. One that ``is_kind`` takes each once, one that
+    ``is_down`` none. Threads may use it at once."""
 
     def __init__(self, seed: int) -> None:
         self.seen: Counter[str] = Counter()
