@@ -61,7 +61,7 @@ MACHINES: Final[dict[str, tuple[type[Machine], str]]] = {
     "joint": (Joint, "REINSTATE"),
 }
 # How many seeds, of how many lives each, of how many steps.
-EXTENTS: Final = {Form.FIXED: (1, 5, 30), Form.BOUNDED: (1, 24, 40), Form.LONG: (2, 60, 80)}
+EXTENTS: Final = {Form.FIXED: (1, 4, 30), Form.BOUNDED: (1, 24, 40), Form.LONG: (2, 60, 80)}
 # Nothing is kept on disk, and what fails is shortened by its steps, not by what drew them.
 _QUIETLY: Final = settings(
     phases=[Phase.generate],
@@ -73,7 +73,7 @@ _QUIETLY: Final = settings(
     report_multiple_bugs=False,
 )
 # Tries to do without a step, for one fault.
-SHORTER_MAX: Final = 150
+SHORTER_MAX: Final = 80
 
 
 def parts(extent: Extent) -> Sequence[str]:
@@ -121,22 +121,22 @@ def live(database: Database, policy: str, case: str) -> Life:
     """One life, from its steps."""
     with a_still_world(database, policy) as still:
         life = Life(still, policy)
-        for step in case.split("; "):
+        for step in filter(None, case.split("; ")):
             life.do(step)
         return life
 
 
 def shortened(database: Database, policy: str, case: str) -> str:
-    """The same fault in as few steps as can be, each left out in its turn."""
-    steps = case.split("; ")
+    """The same fault in fewer steps: halves of them are left out, then quarters, then each."""
+    steps, tries = case.split("; "), itertools.count()
     fault = _fault_of(database, policy, steps)
-    tries = itertools.count()
-    at = len(steps) - 1
-    while fault is not None and at >= 0 and next(tries) < SHORTER_MAX:
-        fewer = [*steps[:at], *steps[at + 1 :]]
-        if fewer and _fault_of(database, policy, fewer) == fault:
-            steps = fewer
-        at = min(at, len(steps)) - 1
+    size = len(steps) // 2
+    while fault is not None and size:
+        for at in range(len(steps) - size, -1, -size):
+            fewer = [*steps[:at], *steps[at + size :]]
+            if next(tries) < SHORTER_MAX and _fault_of(database, policy, fewer) == fault:
+                steps = fewer
+        size //= 2
     return "; ".join(steps)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from tests.proof.auditor.books import Trade
+from tests.proof.auditor.books import UNPAID, Trade
 from tests.proof.auditor.channel import REFUND_GAP
 from tests.proof.model_machine import Machine, nth, yuan
 from tests.proof.model_rules import PICK
@@ -30,6 +30,36 @@ class BadDays(Machine):
         number = nth(list(self.auditor.pages), pick)
         if method != "alipay.trade.refund" or not self.has_console_refunds(number):
             self.step("fault", method, number, action)
+
+    @precondition(lambda self: self.with_a_page())
+    @rule(pick=PICK, method=st.sampled_from(("alipay.trade.query", "alipay.trade.close")))
+    def cancel_in_the_dark(self, pick: int, method: str) -> None:
+        order = self.auditor.orders[nth(self.with_a_page(), pick)]
+        number = self.auditor.live_pages(order)[0].number
+        if self.auditor.can_open(number):
+            self.step("open", number)
+        self.step("fault", method, number, "lose_response")
+        self.step("cancel", order.member, order.name)
+
+    def with_a_page(self) -> list[str]:
+        return self.orders_that(
+            lambda order: order.status in UNPAID and bool(self.auditor.live_pages(order))
+        )
+
+    @precondition(lambda self: self.refunds_to_lose())
+    @rule(pick=PICK, is_done=st.booleans())
+    def lose_a_refund(self, pick: int, is_done: bool) -> None:
+        name = nth(self.refunds_to_lose(), pick)
+        number = self.auditor.trades[self.auditor.refunds[name].trade].number
+        action = "lose_response" if is_done else "unknown_before"
+        self.step("fault", "alipay.trade.refund", number, action)
+        self.step("deliver", "refund", name, "again")
+        self.step("go", 15)
+
+    def refunds_to_lose(self) -> list[str]:
+        names = [subject for queue, subject in +self.auditor.waiting if queue == "refund"]
+        trades = {name: self.auditor.trades[self.auditor.refunds[name].trade] for name in names}
+        return [name for name in names if not self.has_console_refunds(trades[name].number)]
 
     def has_console_refunds(self, number: str) -> bool:
         of_number = (trade for trade in self.auditor.trades.values() if trade.number == number)
