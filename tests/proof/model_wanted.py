@@ -15,7 +15,6 @@ _ANY: Final = (
     "cancel 200",
     "cancel 404 ORDER_NOT_FOUND",
     "start 201",
-    "deliver release tombstone",
     "deliver release repeated",
     "deliver reserve held",
     "sweep CLOSED",
@@ -31,13 +30,11 @@ _PAGES: Final = (
     "tell BACK None DONE",
 )
 _OPERATORS: Final = (
-    "attach 409 ORDER_TAKES_NONE",
     "console a part",
     "console all",
     "finish finished",
     "giveback 200",
     "refund 201",
-    "refund 409 RESTOCK_REFUSED",
     "tell PAID None UNMATCHED",
 )
 
@@ -47,10 +44,9 @@ WANTED: Final[dict[str, tuple[str, ...]]] = {
         "cancel 409 ORDER_NOT_CANCELLABLE",
         "deliver confirm sold",
         "deliver confirm repeated",
-        "deliver reserve sold out",
+        "deliver release tombstone",
         "load 200",
         "load 409 STOCK_BELOW_HELD",
-        "relay some",
     ),
     "orders": (*_ANY, *_PAGES, "cancel 202", "start 409 STOCK_NOT_HELD"),
     "money": (
