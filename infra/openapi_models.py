@@ -13,7 +13,7 @@ from lockstep.api.problems import PROBLEMS
 from lockstep.api.requests import ORDER_NO
 from lockstep.inventory.model import ReservationState
 from lockstep.orders.model import CloseReason, OrderStatus, RequestState
-from lockstep.payments.model import PaymentState
+from lockstep.payments.model import PaymentState, RefundReason
 from lockstep.payments.refund_model import RefundState
 from lockstep.payments.waiting import WAITING
 
@@ -260,6 +260,10 @@ _EXTRAS: dict[str, dict[str, Any]] = {
     "ORDER_NOT_REFUNDABLE": {"order_status": (Status, ...)},
     "REFUND_TOO_LARGE": {"refundable": (Amount, ...)},
     "RESTOCK_REFUSED": {"lines": (list[UnreturnableLine], ...)},
+    "ORDER_TAKES_NONE": {
+        "order_status": (Status, ...),
+        "payment_reason": (Annotated[str, one_of(RefundReason)], ...),
+    },
     "PAYMENT_NOT_WAITING": {
         "payment_state": (Annotated[str, one_of(PaymentState, PaymentState.RECEIVED)], ...)
     },

@@ -14,7 +14,7 @@ from tests.support.api import ask
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
 from tests.support.database import Database
-from tests.support.http_events import as_operator, give_back, refund_order, request
+from tests.support.http_events import as_operator, attach, give_back, refund_order, request
 from tests.support.notices import payment_state, refunded
 from tests.support.reading import SIGNER as ALIPAY
 from tests.support.refund_channel import LOSE_THE_ANSWER, RefundChannel, refund_rows
@@ -280,3 +280,15 @@ def test_a_refund_that_was_asked_for_anew_waits_no_more(database, channel):
 def test_a_state_in_which_nothing_waits_is_refused(database):
     answer = ask(request("GET", "/ops/payments", claims=as_operator(), query={"state": "REFUNDED"}))
     assert (answer.status, answer.code) == (422, "QUERY_INVALID")
+
+
+def test_an_order_that_takes_none_is_told_as_the_document_says(database):
+    """Found by the model, in place 42 a 2001:2; cancel 42 1; pay nobody0 9.90; attach t1 1."""
+    a_sku(database)
+    order = an_order()
+    cancel(42, order.order_no)
+    assert ALIPAY.accept(out_trade_no="nobody", total_amount="9.91") is Result.UNMATCHED
+    answer = ask(attach("T1", order.order_no))
+    assert (answer.status, answer.code) == (409, "ORDER_TAKES_NONE")
+    told = (answer.document["order_status"], answer.document["payment_reason"])
+    assert told == ("CLOSED", "AMOUNT_MISMATCH")

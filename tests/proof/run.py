@@ -52,13 +52,8 @@ def replay(name: str, part: str, case: str) -> None:
 
 
 def _hush() -> None:
-<<<<<<< HEAD
     """The functions write their log and metrics to where the table goes; some kept the stream from
     when they were imported, so it is turned aside below it."""
-=======
-    """The functions write their log and metrics to where the table goes. Their logger is older
-    than this call and has its own idea of where that is."""
->>>>>>> w-crash
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.proof import arrivals, crash
+from tests.proof import arrivals, crash, model
 from tests.proof.interleaving import INTERLEAVINGS
 from tests.proof.kills import KILLS
 from tests.proof.section import Section
@@ -11,6 +11,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     crash.SECTION,
     INTERLEAVINGS,
     arrivals.SECTION,
+    model.SECTION,
     KILLS,
 )
 BY_NAME: Final = {section.name: section for section in SECTIONS}

@@ -145,11 +145,16 @@ class World:
 
 @contextmanager
 def a_world(
-    database: Database, stock: Mapping[int, int] | None = None, *, policy: str = "REFUND"
+    database: Database,
+    stock: Mapping[int, int] | None = None,
+    *,
+    policy: str = "REFUND",
+    clock: PassingClock | None = None,
 ) -> Iterator[World]:
-    """Empty but for its SKUs: ``stock`` of each, ten of 1001 and 1002 by default."""
+    """Empty but for its SKUs: ``stock`` of each, ten of 1001 and 1002 by default. ``clock`` is the
+    channel's."""
     database.empty()
-    clock = PassingClock()
+    clock = clock or PassingClock()
     alipay = a_service(clock=clock)
     world = World(database, alipay, clock)
     world.wire.is_kind = True
@@ -159,7 +164,7 @@ def a_world(
         patch.setenv("ORDER_TTL_SECONDS", str(int(passing_time.TTL / timedelta(seconds=1))))
         patch.setenv("LATE_PAYMENT_POLICY", policy)
         notices.NoticeSigner(key_of("alipay")).configure(patch)
-        for sku_id, quantity in (stock or {1001: 10, 1002: 10}).items():
+        for sku_id, quantity in ({1001: 10, 1002: 10} if stock is None else stock).items():
             a_sku(database, sku_id, stock=quantity)
         yield world
     forget_settings()

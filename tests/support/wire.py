@@ -38,12 +38,13 @@ class Message:
 
 class Wire:
     """``seen`` counts what became of the messages, ``taken`` names all that the queues ever took.
-    Threads may use it at once."""
+    One that ``is_kind`` takes each once, one that ``is_down`` none. Threads may use it at once."""
 
     def __init__(self, seed: int) -> None:
         self.seen: Counter[str] = Counter()
         self.taken: set[str] = set()
         self.is_kind = False
+        self.is_down = False
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._messages: list[Message] = []
@@ -64,7 +65,7 @@ class Wire:
 
     def _accept(self, queue: str, sent: Mapping[str, str]) -> bool:
         with self._lock:
-            fate = "kept" if self.is_kind else self._fate()
+            fate = "refused" if self.is_down else "kept" if self.is_kind else self._fate()
             self.seen[fate] += 1
             if fate == "refused":
                 return False
@@ -106,6 +107,17 @@ class Wire:
             if ours:
                 self._deliver(list(ours.values()), consumer)
         return len(some)
+
+    def waiting(self) -> list[Message]:
+        with self._lock:
+            return list(self._messages)
+
+    def hand_over(self, message: Message, *, again: bool = False) -> None:
+        """Deliver this one, out of its turn; ``again``: it stays, and comes once more."""
+        with self._lock:
+            if not again:
+                self._messages.remove(message)
+        self._deliver([message], CONSUMERS[message.queue])
 
     def _deliver(self, messages: list[Message], consumer: Callable[..., Any]) -> None:
         names = [secrets.token_hex(4) for _ in messages]
