@@ -258,6 +258,7 @@ _EXTRAS: dict[str, dict[str, Any]] = {
     "ORDER_NOT_PAYABLE": {"order_status": (Status, ...)},
     "ORDER_NOT_CANCELLABLE": {"order_status": (Status, ...)},
     "ORDER_NOT_REFUNDABLE": {"order_status": (Status, ...)},
+    "ORDER_TAKES_NONE": {"order_status": (Status, ...), "payment_reason": (str | None, ...)},
     "REFUND_TOO_LARGE": {"refundable": (Amount, ...)},
     "RESTOCK_REFUSED": {"lines": (list[UnreturnableLine], ...)},
     "PAYMENT_NOT_WAITING": {

@@ -14,7 +14,7 @@ from tests.support.api import ask
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
 from tests.support.database import Database
-from tests.support.http_events import as_operator, give_back, refund_order, request
+from tests.support.http_events import as_operator, attach, give_back, refund_order, request
 from tests.support.notices import payment_state, refunded
 from tests.support.reading import SIGNER as ALIPAY
 from tests.support.refund_channel import LOSE_THE_ANSWER, RefundChannel, refund_rows
@@ -280,3 +280,14 @@ def test_a_refund_that_was_asked_for_anew_waits_no_more(database, channel):
 def test_a_state_in_which_nothing_waits_is_refused(database):
     answer = ask(request("GET", "/ops/payments", claims=as_operator(), query={"state": "REFUNDED"}))
     assert (answer.status, answer.code) == (422, "QUERY_INVALID")
+
+
+def test_an_order_that_does_not_take_the_money_is_named_with_its_reason(database):
+    """`ask` holds the answer against the document, in which both names must stand."""
+    a_sku(database)
+    order = an_order({1001: 2})
+    assert ALIPAY.accept() is Result.UNMATCHED
+    answer = ask(attach("T1", order.order_no))
+    assert (answer.status, answer.code) == (409, "ORDER_TAKES_NONE")
+    assert answer.document["order_status"] == "PENDING_PAYMENT"
+    assert answer.document["payment_reason"] == "AMOUNT_MISMATCH"
