@@ -2,7 +2,8 @@
 
 from typing import Final
 
+from tests.proof.hostile import HOSTILE
 from tests.proof.section import Section
 
-SECTIONS: Final[tuple[Section, ...]] = ()
+SECTIONS: Final[tuple[Section, ...]] = (HOSTILE,)
 BY_NAME: Final = {section.name: section for section in SECTIONS}

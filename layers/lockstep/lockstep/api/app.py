@@ -12,7 +12,6 @@ from lockstep.api.problems import Problem, problem
 from lockstep.errors import TryAgain
 from lockstep.observability import count
 
-
 # What the resolver matches in a parameter of an address, "/" between them, and what is escaped.
 _MATCHED: Final = "/%-._~()'!*:@,;=+&$<> []{}|^"
 
