@@ -92,7 +92,8 @@ def _try(world: World, case: Any) -> int:
     told = f"{call}\n{answer}"
     if call.route != NOTIFY:
         responses = DOCUMENT["paths"][case.operation.path][case.operation.method]["responses"]
-        assert api.undocumented(answer, responses) == [], told
+        wrong = api.undocumented(answer, responses)
+        assert not wrong, f"{wrong}: {told}"
     # An empty parameter is an absent one, which the document has no words for.
     has_blank = "" in case.query.values() or "=&" in f"{call.target}&"
     assert_checked(case, responded(request, answer), CHECKS if has_blank else (*CHECKS, *REFUSALS))

@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Final
 from unittest.mock import patch
 
 from infra.local.paths import ROOT
 from lockstep.observability import metrics
+from tests.proof import hostile_targets
 from tests.proof.hostile_targets import TARGETS, Target
 from tests.proof.section import Extent, Form, Tally
 from tests.support.database import Database
@@ -59,13 +61,15 @@ def named(sent: bytes) -> str:
     return base64.urlsafe_b64encode(sent).decode()
 
 
-def fuzz(name: str, runs: int, seed: int) -> tuple[int, bytes | None, str]:
+def fuzz(
+    name: str, runs: int, seed: int, module: ModuleType = hostile_targets
+) -> tuple[int, bytes | None, str]:
     """(how many inputs were tried, the one that failed, what was said of it)."""
     with TemporaryDirectory() as folder:
         corpus, kept = Path(folder, "corpus"), Path(folder, "kept")
         corpus.mkdir()
         kept.mkdir()
-        for n, sent in enumerate(TARGETS[name].seeds):
+        for n, sent in enumerate(module.TARGETS[name].seeds):
             (corpus / str(n)).write_bytes(sent)
         flags = {
             "runs": runs,
@@ -79,7 +83,8 @@ def fuzz(name: str, runs: int, seed: int) -> tuple[int, bytes | None, str]:
         }
         ended = subprocess.run(
             [
-                *(sys.executable, "-m", "tests.proof.hostile_fuzzer", name),
+                *(sys.executable, "-m", "tests.proof.hostile_fuzzer"),
+                *(module.__name__, name, str(kept)),
                 *(f"-{flag}={value}" for flag, value in flags.items()),
                 str(corpus),
             ],
@@ -91,12 +96,19 @@ def fuzz(name: str, runs: int, seed: int) -> tuple[int, bytes | None, str]:
             errors="replace",
             check=False,
         )
-        said = ended.stderr[-5_000:]
-        failed = next((path.read_bytes() for path in kept.iterdir()), None)
-        counted = _EXECUTED.search(ended.stderr)
-        assert counted, said
-        assert (failed is not None) == bool(ended.returncode), said
-        return int(counted[1]), failed, said
+        return _read(kept, ended)
+
+
+def _read(kept: Path, ended: "subprocess.CompletedProcess[str]") -> tuple[int, bytes | None, str]:
+    told = ended.stderr[-4_000:]
+    if (kept / "input").exists():
+        executed = int((kept / "executed").read_text())
+        return executed, (kept / "input").read_bytes(), (kept / "why").read_text()
+    found = next((path.read_bytes() for path in kept.iterdir()), None)  # a hang, or too much memory
+    counted = _EXECUTED.search(ended.stderr)
+    assert counted, told
+    assert (found is not None) == bool(ended.returncode), told
+    return int(counted[1]), found, told
 
 
 def _try(name: str, sent: bytes) -> None:

@@ -53,6 +53,9 @@ def message(sent: bytes) -> None:
         with suppress(ValueError):
             read = model.read(body)
             assert model.read(read.model_dump_json()) == read
+            said, taken = json.loads(body), read.model_dump(exclude_unset=True)
+            assert taken == {name: said[name] for name in taken}, "read as something else"
+            assert (said["v"], said["type"]) == (1, model.__name__)
         good = _A_MESSAGE[model]
         done: list[object] = []
         records = [

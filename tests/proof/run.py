@@ -4,6 +4,7 @@ Each process has a schema of its own on the proof's own MySQL, which does not fl
 section that kills the database needs what is on disk.
 """
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -18,6 +19,7 @@ from typing import Final
 import pytest
 
 from infra.local.paths import LOCAL
+from lockstep.observability import logger
 from tests.proof.report import Proved
 from tests.proof.section import Extent, Form, Section, proved
 from tests.proof.sections import BY_NAME
@@ -52,8 +54,10 @@ def replay(name: str, part: str, case: str) -> None:
 
 
 def _hush() -> None:
-    """The functions write their log and metrics to where the table goes."""
+    """The functions write their metrics to where the table goes, and so does their log, which has
+    taken hold of it when it was imported."""
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
+    logging.getLogger(logger.name).handlers = [logging.NullHandler()]
 
 
 @cache
