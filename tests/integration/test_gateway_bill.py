@@ -55,6 +55,11 @@ def test_a_bill_is_the_bytes_of_its_zip(server):
     assert (got.verb, got.path, got.query) == ("GET", "/bill.zip", {"token": "a/b", "id": "1"})
 
 
+def test_a_file_that_says_that_it_spans_disks_is_no_bill(server):
+    body = b"PK\x06\x07" + b"\x01" * 16 + b"PK\x05\x06" + bytes(18)
+    assert isinstance(billed(server, lambda handler: sent(handler, body)), Unknown)
+
+
 def test_an_empty_bill_is_a_bill(server):
     fields = {"bill_file_code": "EMPTY_DATA_WITH_BILL_FILE"}
     outcome = billed(server, lambda handler: sent(handler, zipped("")), **fields)
@@ -93,7 +98,17 @@ def test_a_download_leads_nowhere_else(server):
         assert elsewhere.asked == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "bill.zip", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/x",
+        "bill.zip",
+        "http://",
+        "http://[",
+        "http://a:99999/",
+    ],
+)
 def test_an_address_that_is_not_http_is_not_read(server, url):
     assert isinstance(billed(server, lambda _: None, bill_download_url=url), Unknown)
 

@@ -267,6 +267,8 @@ def test_goods_that_are_not_sold_yet_do_not_come_back(database):
         as_operator(scope=""),
         as_operator(name=""),
         as_operator(name="a" * 65),
+        {"sub": None, "scope": "lockstep/ops"},
+        {"sub": {}, "scope": "lockstep/ops"},
     ],
 )
 def test_without_the_scope_nothing_is_done(database, paid, claims):

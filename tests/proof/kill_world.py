@@ -138,9 +138,9 @@ def _environment(world: World, mysql: int, queues: int, alipay: int) -> Mapping[
 
 def _move_functions(patch: pytest.MonkeyPatch, processes: Processes) -> None:
     """Whoever calls a function here calls a process."""
-    for route, handler in list(api._HANDLERS.items()):
+    for route, handler in list(api.HANDLERS.items()):
         name = handler.__module__.removeprefix("functions.")
-        patch.setitem(api._HANDLERS, route, processes.handler(name))
+        patch.setitem(api.HANDLERS, route, processes.handler(name))
     for queue, consumer in list(wire.CONSUMERS.items()):
         name = consumer.__module__.removeprefix("functions.")
         patch.setitem(wire.CONSUMERS, queue, partial(_consume, processes.handler(name)))

@@ -76,7 +76,7 @@ def delivering(world: World, queue: str) -> Act:
 
     def act() -> bool:
         world.deliver(queue)
-        return world.wire.waiting(queue) == 0
+        return not world.wire.waiting(queue)
 
     return act
 

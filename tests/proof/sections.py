@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.proof import arrivals, crash, model
+from tests.proof.hostile import HOSTILE
 from tests.proof.interleaving import INTERLEAVINGS
 from tests.proof.kills import KILLS
 from tests.proof.section import Section
@@ -12,6 +13,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     INTERLEAVINGS,
     arrivals.SECTION,
     model.SECTION,
+    HOSTILE,
     KILLS,
 )
 BY_NAME: Final = {section.name: section for section in SECTIONS}

@@ -13,7 +13,7 @@ from tests.support.http_events import Answer, Event, send
 DOCUMENT: Any = json.loads(FILE.read_text(encoding="utf-8"))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-_HANDLERS = {
+HANDLERS = {
     "post /orders": create_order.handler,
     "get /orders": query_orders.handler,
     "get /orders/requests/{key}": query_orders.handler,
@@ -31,7 +31,7 @@ _HANDLERS = {
 def ask(event: Event) -> Answer:
     """Answer ``event``; an answer that the document does not have fails the test."""
     route = _route(event)
-    answer = send(_HANDLERS[route], event)
+    answer = send(HANDLERS[route], event)
     method, path = route.split(" ")
     assert undocumented(answer, DOCUMENT["paths"][path][method]["responses"]) == []
     return answer
@@ -59,5 +59,5 @@ def _route(event: Event) -> str:
     called = f"{event['requestContext']['http']['method'].lower()} {event['rawPath']}"
     # In the table's order: /orders/requests/{key} before /orders/{order_no}.
     return next(
-        route for route in _HANDLERS if re.fullmatch(re.sub(r"\{\w+}", "[^/]+", route), called)
+        route for route in HANDLERS if re.fullmatch(re.sub(r"\{\w+}", "[^/]+", route), called)
     )

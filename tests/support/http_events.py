@@ -88,7 +88,7 @@ def request(
             "domainPrefix": "api",
             "http": {
                 "method": method,
-                "path": quote(path),
+                "path": quote(path, errors="surrogatepass"),
                 "protocol": "HTTP/1.1",
                 "sourceIp": "192.0.2.1",
                 "userAgent": "tests",

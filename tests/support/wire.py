@@ -85,9 +85,10 @@ class Wire:
 
     # --- what delivers -----------------------------------------------------------------------
 
-    def waiting(self, queue: str | None = None) -> int:
-        """How many messages wait, in one queue or in all."""
-        return sum(queue in {None, message.queue} for message in self._messages)
+    def waiting(self, queue: str | None = None) -> list[Message]:
+        """The messages that wait, in one queue or in all."""
+        with self._lock:
+            return [message for message in self._messages if queue in {None, message.queue}]
 
     def lose(self) -> None:
         """Every message that waits: purged, or kept for too long."""
@@ -107,10 +108,6 @@ class Wire:
             if ours:
                 self._deliver(list(ours.values()), consumer)
         return len(some)
-
-    def waiting(self) -> list[Message]:
-        with self._lock:
-            return list(self._messages)
 
     def hand_over(self, message: Message, *, again: bool = False) -> None:
         """Deliver this one, out of its turn; ``again``: it stays, and comes once more."""

@@ -110,6 +110,19 @@ def test_what_cannot_be_a_sku_is_not_found(sku_id):
     assert (answer.status, answer.code) == (404, "SKU_NOT_FOUND")
 
 
+STRANGERS = ["\n", "\x00", "\t", '"', "\\", "`", "#", "?", "\x7f", "\x81", "\u2028", "\ud800", "🔑"]
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=ascii)
+def test_whatever_stands_in_an_address_is_refused_by_its_own_operation(stranger):
+    found = ask(get(f"/orders/1{stranger}"))
+    assert (found.status, found.code) == (404, "ORDER_NOT_FOUND")
+    probed = ask(get(f"/orders/requests/{stranger}k1{stranger}"))
+    assert (probed.status, probed.code) == (400, "IDEMPOTENCY_KEY_INVALID")
+    counted = ask(get(f"/stock/1001{stranger}"))
+    assert (counted.status, counted.code) == (404, "SKU_NOT_FOUND")
+
+
 @pytest.mark.parametrize("path", ["/", "/order", "/orders/", "/orders/1/2", "/stock", "/stock/"])
 def test_an_address_where_nothing_is_says_so(path):
     answer = send(query_orders.handler, get(path))

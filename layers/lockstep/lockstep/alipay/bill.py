@@ -29,15 +29,26 @@ def fetch(url: str, deadline: Seconds) -> Done[bytes] | Unknown:
         except NoAnswer as fault:
             why = str(fault)
             continue
-        if zipfile.is_zipfile(io.BytesIO(received.body)):
+        if _is_zip(received.body):
             return Done(received.body)
         why = "not a zip"
     return Unknown(f"bill: {why}")
 
 
+def _is_zip(body: bytes) -> bool:
+    try:
+        return zipfile.is_zipfile(io.BytesIO(body))
+    except (zipfile.BadZipFile, ValueError):  # it says that it spans disks, or begins before itself
+        return False
+
+
 def _addresses(url: str) -> list[str]:
     """Alipay says http where the host speaks https as well."""
-    parts = urlsplit(url)
-    if parts.scheme != "http" or parts.hostname in _THIS_MACHINE or parts.port is not None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # half an IPv6 address, a port beyond all ports
+        return []
+    if parts.scheme != "http" or parts.hostname in _THIS_MACHINE or port is not None:
         return [url]
     return [parts._replace(scheme="https").geturl(), url]

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
@@ -11,10 +12,25 @@ from lockstep.api.problems import Problem, problem
 from lockstep.errors import TryAgain
 from lockstep.observability import count
 
+# What the resolver matches in a parameter of an address, "/" between them, and what is escaped.
+_MATCHED: Final = "/%-._~()'!*:@,;=+&$<> []{}|^"
+
+
+class _Resolver(APIGatewayHttpResolver):
+    """The API has matched the route; whatever stands in the address, its operation refuses it.
+
+    Powertools' patterns match some characters only, and overlook a newline at the end.
+    """
+
+    def resolve(self, event: Any, context: Any) -> dict[str, Any]:
+        path = quote(event["rawPath"], safe=_MATCHED, errors="surrogatepass")
+        resolved: dict[str, Any] = super().resolve({**event, "rawPath": path}, context)
+        return resolved
+
 
 def new_app() -> APIGatewayHttpResolver:
     """A resolver that answers refusals and passing faults as problem documents."""
-    app = APIGatewayHttpResolver()
+    app = _Resolver()
 
     @app.exception_handler(Problem)  # type: ignore[untyped-decorator]
     def refuse(refusal: Problem) -> Response[str]:

@@ -71,8 +71,10 @@ def read_operator(event: Event) -> str:
     The route asks for the scope too; this holds where the gateway in front does not.
     """
     claims = requests.read_claims(event)
-    operator = str(claims.get("sub", ""))
-    if SCOPE not in str(claims.get("scope", "")).split() or not _OPERATOR.fullmatch(operator):
+    operator = claims.get("sub")
+    has_scope = SCOPE in str(claims.get("scope", "")).split()
+    # As text only: a claim that is null would sign as "None".
+    if not has_scope or not isinstance(operator, str) or not _OPERATOR.fullmatch(operator):
         raise Problem("OPERATOR_SCOPE_MISSING")
     return operator
 
