@@ -58,5 +58,5 @@ WANTED: Final[dict[str, tuple[str, ...]]] = {
         "refund 409 REFUND_TOO_LARGE",
     ),
     "money-reinstate": (*_ANY, *_PAGES, *_OPERATORS, "deliver reserve reinstated"),
-    "joint": (*_ANY, *_PAGES, *_OPERATORS, "load 200"),
+    "joint": (*_ANY, "pay paid anyway", "cancel 202", "attach 200", "console a part", "load 200"),
 }
