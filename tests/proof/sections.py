@@ -2,7 +2,8 @@
 
 from typing import Final
 
+from tests.proof import guards
 from tests.proof.section import Section
 
-SECTIONS: Final[tuple[Section, ...]] = ()
+SECTIONS: Final[tuple[Section, ...]] = (guards.SECTION,)
 BY_NAME: Final = {section.name: section for section in SECTIONS}
