@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.errors import InvariantBroken
 from lockstep.alipay.answers import Refused
+from lockstep.errors import InvariantBroken
 from lockstep.orders.model import Order
 from lockstep.orders.query import reload
 from lockstep.payments.accept import accept
