@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lockstep.alipay.answers import Refused
+from lockstep.errors import InvariantBroken
 from lockstep.orders.model import Order
 from lockstep.orders.query import reload
 from lockstep.payments.accept import accept
@@ -228,6 +229,14 @@ def test_goods_come_back_only_where_it_is_said_and_once(database, paid):
         for sku_id, quantity in ((1001, 2), (1002, 1))
     ]
     assert_at_rest(database)
+
+
+def test_goods_of_a_sku_that_is_gone_come_back_to_nobody(database, paid):
+    database.execute("DELETE FROM ims_sku_stock WHERE sku_id = 1001")
+    with pytest.raises(InvariantBroken, match="SKU 1001 was sold and does not exist"):
+        refund(paid, restock=BOTH)
+    assert database.count("oms_refund") == 0
+    assert database.count("ims_stock_entry", kind="RETURN") == 0
 
 
 def test_no_more_comes_back_than_was_sold(database, paid):

@@ -163,6 +163,20 @@ def test_a_queue_that_is_gone_or_unknown_does_not_hold_up_the_others(database, s
     assert len(drain(sqs)) == 1
 
 
+def test_a_queue_that_this_process_does_not_know_is_not_called(database, monkeypatch):
+    asked: list[int] = []
+    monkeypatch.delenv("RELEASE_QUEUE_URL", raising=False)
+    monkeypatch.setattr(outbox, "_sqs", lambda: asked.append(1))
+    unsent(database, "a")
+    assert relay(unlimited) == Relayed(sent=0, failed=1, left=0)
+    assert asked == []
+
+
+def test_the_relay_ends_as_soon_as_nothing_is_due(database):
+    looks = iter([True])
+    assert relay(lambda: next(looks)) == Relayed(sent=0, failed=0, left=0)
+
+
 def test_a_message_that_fails_again_and_again_is_tried_less_and_less_often(
     database, sqs, monkeypatch
 ):

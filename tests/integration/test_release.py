@@ -166,3 +166,11 @@ def test_a_paid_orders_hold_is_not_given_back_once_it_is_sold(database, order):
     confirm(order.reservation_id, order.id)
     assert release(order.reservation_id, order.id) == CANNOT
     assert_at_rest(database)
+
+
+def test_a_number_that_the_order_knows_under_another_name_leaves_no_tombstone(database, order):
+    order_id = database.value("SELECT id FROM oms_order")
+    other = Refused(Refusal.IDEMPOTENCY_PARAMETER_CONFLICT)
+    assert release("another-1", order_id) == other
+    assert database.count("ims_reservation") == 1
+    assert counters(database) == HELD

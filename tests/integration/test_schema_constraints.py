@@ -42,7 +42,11 @@ BROKEN_CHECKS: dict[str, tuple[str, list[dict[str, object]]]] = {
     ),
     "ck_request_state": (
         "oms_order_request",
-        [{"state": "UNKNOWN"}, {"state": "PROCESSING"}, {"state": "SUCCESS", "order_id": None}],
+        [
+            {"state": "UNKNOWN", "order_id": None},
+            {"state": "PROCESSING"},
+            {"state": "SUCCESS", "order_id": None},
+        ],
     ),
     "ck_payment_amounts": (
         "oms_order_payment",

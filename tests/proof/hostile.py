@@ -44,6 +44,6 @@ def replay(database: Database, part: str, case: str) -> None:
     _JOB_OF[part].replay(database, part, case)
 
 
-HOSTILE: Final = Section(
+SECTION: Final = Section(
     "hostile", "Hostile input is taken or refused by name, and leaves nothing", parts, prove, replay
 )

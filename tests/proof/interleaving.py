@@ -146,7 +146,7 @@ def _replay(database: Database, part: str, case: str) -> None:
         met.case(following(case))
 
 
-INTERLEAVINGS: Final = Section(
+SECTION: Final = Section(
     "interleavings",
     "whose step is next decides who is first, and nothing else",
     _parts,

@@ -48,7 +48,7 @@ def _kill(database: Database, part: str, case: str) -> int:
     return kill_outages.survive(case, int(case.rpartition(".")[2]))
 
 
-KILLS: Final = Section(
+SECTION: Final = Section(
     "kills",
     "nothing acknowledged is lost when a process or the database is killed",
     _parts,

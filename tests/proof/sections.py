@@ -2,18 +2,16 @@
 
 from typing import Final
 
-from tests.proof import arrivals, crash, model
-from tests.proof.hostile import HOSTILE
-from tests.proof.interleaving import INTERLEAVINGS
-from tests.proof.kills import KILLS
+from tests.proof import arrivals, crash, guards, hostile, interleaving, kills, model
 from tests.proof.section import Section
 
 SECTIONS: Final[tuple[Section, ...]] = (
     crash.SECTION,
-    INTERLEAVINGS,
+    interleaving.SECTION,
     arrivals.SECTION,
+    guards.SECTION,
     model.SECTION,
-    HOSTILE,
-    KILLS,
+    hostile.SECTION,
+    kills.SECTION,
 )
 BY_NAME: Final = {section.name: section for section in SECTIONS}

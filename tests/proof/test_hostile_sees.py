@@ -11,7 +11,7 @@ from lockstep.api.problems import Problem
 from lockstep.messaging import contracts
 from lockstep.orders import query
 from tests.proof import hostile_fuzz, hostile_planted
-from tests.proof.hostile import HOSTILE
+from tests.proof.hostile import SECTION
 from tests.proof.hostile_shop import FOREIGN, THEIRS
 from tests.proof.section import Extent, Form, proved
 from tests.support.builders import place_command
@@ -21,7 +21,7 @@ FIXED = Extent(Form.FIXED)
 
 def reported(database, part):
     """Why each case did not hold."""
-    return [fault.why for fault in proved(HOSTILE, part, database, FIXED).faults]
+    return [fault.why for fault in proved(SECTION, part, database, FIXED).faults]
 
 
 def test_a_status_that_the_document_does_not_have(database, monkeypatch):
@@ -101,19 +101,19 @@ def test_a_fault_that_only_coverage_leads_to():
 def test_a_charset_that_is_read_as_another(database, monkeypatch):
     monkeypatch.setitem(notice._CODECS, "gbk", "latin-1")
     with pytest.raises(AssertionError):
-        HOSTILE.replay(database, "shapes-charsets", "said, gbk")
+        SECTION.replay(database, "shapes-charsets", "said, gbk")
 
 
 def test_a_charset_that_is_taken_and_ought_not_to_be(database, monkeypatch):
     monkeypatch.setitem(notice._CODECS, "utf-7", "utf-7")
     with pytest.raises(AssertionError):
-        HOSTILE.replay(database, "shapes-charsets", "said, utf-7")
+        SECTION.replay(database, "shapes-charsets", "said, utf-7")
 
 
 def test_a_newline_that_a_route_overlooks(database, monkeypatch):
     monkeypatch.setattr("lockstep.api.app._MATCHED", "\n/")
     with pytest.raises(AssertionError):
-        HOSTILE.replay(database, "shapes-names", "order, 0a behind")
+        SECTION.replay(database, "shapes-names", "order, 0a behind")
 
 
 def test_a_check_of_a_claim_that_is_dropped(database, monkeypatch):
@@ -136,4 +136,4 @@ def test_an_order_that_somebody_else_is_shown(database, monkeypatch):
     find = query.find
     monkeypatch.setattr(query, "find", lambda _, number: find(FOREIGN, number))
     with pytest.raises(AssertionError):
-        HOSTILE.replay(database, "tokens", f"getOrder of {THEIRS} by 42")
+        SECTION.replay(database, "tokens", f"getOrder of {THEIRS} by 42")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.proof.interleaving import ENCOUNTERS, INTERLEAVINGS, meeting, walk
+from tests.proof.interleaving import ENCOUNTERS, SECTION, meeting, walk
 from tests.proof.interleaving_tree import Tree, following
 from tests.proof.plants_interleavings import PLANTS
 from tests.proof.section import Enough, Tally
@@ -26,7 +26,7 @@ def test_what_is_planted_is_found_and_its_case_shows_it_again(database, plant):
 
 def _is_fault(database, part, case):
     try:
-        INTERLEAVINGS.replay(database, part, case)
+        SECTION.replay(database, part, case)
     except Exception:
         return True
     return False

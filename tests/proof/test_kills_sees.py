@@ -9,7 +9,7 @@ from tests.proof import kill_outages, kill_plants
 from tests.proof.kill_lives import answered
 from tests.proof.kill_tap import Fate
 from tests.proof.kill_world import deployed
-from tests.proof.kills import DATABASE, KILLS
+from tests.proof.kills import DATABASE, SECTION
 from tests.proof.section import Extent, Form, proved
 from tests.support.waiting import wait_until
 
@@ -55,7 +55,7 @@ def test_each_kind_of_promise_is_held_against_the_books(database):
 def test_a_server_that_does_not_flush_loses_what_was_acknowledged(database, monkeypatch):
     lazily = [option.replace("commit=1", "commit=0") for option in mysqld.DURABLE]
     monkeypatch.setattr(mysqld, "DURABLE", lazily)
-    [fault] = proved(KILLS, DATABASE, database, Extent(Form.BOUNDED)).faults
+    [fault] = proved(SECTION, DATABASE, database, Extent(Form.BOUNDED)).faults
     assert re.search(r"orders: \d+ was .+ and is None", fault.why), fault.why
 
 

@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.serialization import (
@@ -55,9 +55,10 @@ def test_a_bare_key_may_be_wrapped():
         pem(KEY, PKCS8, BestAvailableEncryption(b"password")),
         alipay_sign.public_key_base64(KEY),
         pem(ec.generate_private_key(ec.SECP256R1())),
+        pem(ed25519.Ed25519PrivateKey.generate()),
         pem(rsa.generate_private_key(65537, 1024)),  # noqa: S505 - that is the point
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_is_no_private_key_is_refused_and_not_repeated(text):
     with pytest.raises(ValueError, match=r"^not an") as refused:

@@ -93,3 +93,13 @@ def test_every_command_has_a_queue_of_its_own():
 def test_a_reservation_id_leads_back_to_its_number():
     assert reservation_id_of("202611300143200123420007", 12) == "202611300143200123420007-12"
     assert number_of("202611300143200123420007-12") == 12
+
+
+@pytest.mark.parametrize("left_out", ["v", "type"])
+@pytest.mark.parametrize("model", COMMANDS)
+def test_a_message_must_say_which_version_and_type_it_is(model, left_out):
+    body = json.loads(sample(model))
+    assert model.read(json.dumps(body)).order_id == 1
+    del body[left_out]
+    with pytest.raises(ValueError, match="which version and type"):
+        model.read(json.dumps(body))

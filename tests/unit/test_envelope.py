@@ -180,3 +180,14 @@ def test_content_is_compact_json_in_its_own_words():
     assert as_json({"subject": '墨水 "黑"', "total_amount": "9.90"}) == (
         '{"subject":"墨水 \\"黑\\"","total_amount":"9.90"}'
     )
+
+
+@pytest.mark.parametrize("name", ["null", "true", "[]"])
+def test_an_object_with_a_name_that_is_no_text_is_refused(name):
+    with pytest.raises(AnswerUnreadable):
+        read_answer(f'{{{name}:1,"{NAME}":{{}},"sign":"AAAA"}}'.encode(), METHOD)
+
+
+def test_an_answer_in_no_known_charset_is_refused():
+    with pytest.raises(AnswerUnreadable, match="neither utf-8 nor GBK"):
+        read_answer(b'{"a":"\xff"}', METHOD)

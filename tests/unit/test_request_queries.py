@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions import query_orders
+from lockstep.api.operator_requests import check_trade_no
 from lockstep.api.problems import Problem
 from lockstep.api.requests import read_orders_query, write_cursor
 from lockstep.orders.model import OrderStatus
@@ -127,3 +128,10 @@ def test_whatever_stands_in_an_address_is_refused_by_its_own_operation(stranger)
 def test_an_address_where_nothing_is_says_so(path):
     answer = send(query_orders.handler, get(path))
     assert (answer.status, answer.code) == (404, "ROUTE_NOT_FOUND")
+
+
+@pytest.mark.parametrize("text", ["", "a b", "x" * 65, "2026!", full_width("2026"), "a\n"])
+def test_what_can_be_no_trades_number_is_not_looked_for(text):
+    with pytest.raises(Problem) as refused:
+        check_trade_no(text)
+    assert refused.value.code == "PAYMENT_NOT_FOUND"

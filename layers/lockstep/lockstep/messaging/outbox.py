@@ -68,7 +68,7 @@ def send_batch(queue: str, messages: Sequence[Staged]) -> list[str]:
     """Send at most ten staged messages of one queue; the ids of those that it took. Never
     raises."""
     queue_url = settings.queue_url(queue)
-    if queue_url is None or not messages:
+    if queue_url is None:
         return []
     try:
         reply = _sqs().send_message_batch(
