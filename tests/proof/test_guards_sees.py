@@ -153,7 +153,7 @@ def tallied(database: Database, part: str) -> Tally:
     ("witness", "why"),
     [
         (None, "nothing is known to miss"),
-        ("tests/unit/test_order_no.py", "does not miss"),
+        ("tests/unit/test_settings.py", "does not miss"),
     ],
 )
 def test_a_guard_that_nothing_misses_is_reported(database, monkeypatch, witness, why):
