@@ -18,6 +18,9 @@ from typing import Final
 import pytest
 from _pytest.runner import runtestprotocol
 
+from lockstep.db import connection
+from tests.support.database import forget_settings
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 _NOT_WANTED: Final = ("terminal", "cacheprovider", "xdist")
 _SECONDS_MAX: Final = 20.0
@@ -81,11 +84,17 @@ class _Loop:
 
 @contextmanager
 def _a_worker_of_its_own() -> Iterator[None]:
-    """The tests name their schemas after their worker; this process may be one already."""
+    """The tests name their schemas after their worker; this process may be one already, and may
+    have a schema in use. Those that want none must find none."""
     with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("DATABASE_")]:
+            patch.delenv(name)
+        connection.discard()
+        forget_settings()
         patch.setenv("PYTEST_XDIST_WORKER", f"proof{os.getpid()}")
         patch.delenv("PYTEST_CURRENT_TEST", raising=False)
         yield
+    forget_settings()
 
 
 @contextmanager
