@@ -1,17 +1,12 @@
 """Faults that are planted in the product, and the parts of the proof that must report each.
 
-Every module `plants_*.py` beside this one has a tuple PLANTS; a new one is found by its name.
 `test_planted_faults` plants them one by one: a proof that stays green then proves nothing.
 """
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-
-import tests.proof
 
 
 class Kind(StrEnum):
@@ -39,9 +34,3 @@ class Plant:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.name}"
-
-
-def plants() -> Iterator[Plant]:
-    for found in pkgutil.iter_modules(tests.proof.__path__, "tests.proof."):
-        if found.name.startswith("tests.proof.plants_"):
-            yield from importlib.import_module(found.name).PLANTS

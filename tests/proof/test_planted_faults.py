@@ -7,11 +7,11 @@ nothing without the fault is what `make proof` and test_sections show.
 
 import pytest
 
-from tests.proof.plants import Kind, plants
+from tests.proof.guards.plants import PLANTS
+from tests.proof.plants import Kind
 from tests.proof.section import Extent, Form, proved
 from tests.proof.sections import BY_NAME
 
-PLANTS = tuple(plants())
 WATCHED = [(plant, section, part) for plant in PLANTS for section, part in plant.seen_by]
 
 

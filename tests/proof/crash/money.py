@@ -1,0 +1,202 @@
+"""Lives that Alipay or a queue begins."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from infra.local.alipay_gateway.faults import NOTICE, REFUND
+from tests.proof.crash.lives import (
+    Act,
+    a_page,
+    an_opened_order,
+    an_order,
+    an_order_in_line,
+    delivering,
+    life,
+    sum_of,
+    telling,
+)
+from tests.proof.world import World
+from tests.support import passing_time
+
+# --- notices --------------------------------------------------------------------------------------
+
+
+@life("alipay_notify")
+def notice_of_a_payment(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_a_late_payment(world: World) -> Act:
+    paid_after_a_cancel(world)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_a_second_payment(world: World) -> Act:
+    order_no, first = an_opened_order(world)
+    second = a_page(world, order_no, "qr")
+    world.pay(first)
+    world.settle()
+    world.pay(second)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_a_wrong_sum(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number, Decimal("0.01"))
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_that_nobody_knows(world: World) -> Act:
+    world.pay("nobody", Decimal("9.90"))
+
+    def act() -> bool:
+        world.tell()
+        return world.database.count("oms_order_payment", state="UNMATCHED") == 1
+
+    return act
+
+
+@life("alipay_notify")
+def notice_of_a_part_that_went_back(world: World) -> Act:
+    _refunded_in_the_console(world, Decimal("5.00"))
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_all_that_went_back(world: World) -> Act:
+    _refunded_in_the_console(world)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_an_end_unpaid(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.alipay.service.books.close(out_trade_no=number)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_before_its_payment(world: World) -> Act:
+    world.alipay.faults.add(NOTICE, "late")
+    _, number = an_opened_order(world)
+    trade = world.pay(number)
+    world.alipay.service.books.refund(trade, Decimal("5.00"), "console-1")
+    return telling(world)
+
+
+def paid_after_a_cancel(world: World) -> None:
+    order_no, number = an_opened_order(world)
+    world.cancel(order_no)
+    world.settle()
+    world.pay(number, sum_of(world, order_no))
+
+
+def _refunded_in_the_console(world: World, amount: Decimal | None = None) -> None:
+    _, number = an_opened_order(world)
+    trade = world.pay(number)
+    world.settle()
+    world.alipay.service.books.refund(trade, amount or trade.amount, "console-1")
+
+
+# --- stock ----------------------------------------------------------------------------------------
+
+
+@life("reserve_stock")
+def reserve(world: World) -> Act:
+    an_order_in_line(world)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock")
+def reserve_what_is_sold_out(world: World) -> Act:
+    an_order_in_line(world, 11)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock", policy="REINSTATE")
+def reinstate(world: World) -> Act:
+    paid_in_time_and_late(world)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock", policy="REINSTATE")
+def reinstate_in_vain(world: World) -> Act:
+    paid_in_time_and_late(world)
+    an_order(world, key="k2", lines={1001: 10})
+    return delivering(world, "reserve")
+
+
+def paid_in_time_and_late(world: World) -> None:
+    """An order expired before anybody told that it was paid in its time."""
+    order_no = an_order(world)
+    passing_time.some_time(world.database, passing_time.TTL + timedelta(minutes=1))
+    world.sweep()
+    world.settle()
+    with world.clock.back(timedelta(minutes=5)):
+        world.pay(order_no, sum_of(world, order_no))
+    world.tell()
+
+
+@life("confirm_stock")
+def confirm(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number)
+    world.tell()
+    return delivering(world, "confirm")
+
+
+@life("release_stock")
+def release(world: World) -> Act:
+    world.cancel(an_order(world))
+    return delivering(world, "release")
+
+
+@life("release_stock")
+def release_before_the_reserve(world: World) -> Act:
+    world.cancel(an_order_in_line(world))
+    return delivering(world, "release")
+
+
+# --- refunds --------------------------------------------------------------------------------------
+
+
+@life("refund_payment")
+def refund(world: World) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    return delivering(world, "refund")
+
+
+@life("refund_payment")
+def refund_while_the_balance_is_short(world: World) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    world.alipay.service.books.set_balance(Decimal(0))
+    return delivering(world, "refund")
+
+
+@life("refund_payment")
+def find_a_refund_that_was_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "lose_response")
+
+
+@life("refund_payment")
+def find_a_refund_that_was_not_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "unknown_before")
+
+
+def _asking_about_a_refund(world: World, fault: str) -> Act:
+    """A minute after it was asked for, and nobody knows what came of it."""
+    paid_after_a_cancel(world)
+    world.tell()
+    world.alipay.faults.add(REFUND, fault)
+    world.deliver("refund")
+    passing_time.some_time(world.database, timedelta(seconds=61))
+    world.sweep()
+    return delivering(world, "refund")

@@ -1,0 +1,180 @@
+"""Lives that a schedule or a deployment begins."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from functions import migrate
+from infra.local.alipay_gateway.faults import NOTICE
+from tests.proof.crash.lives import (
+    Act,
+    a_page,
+    an_opened_order,
+    an_order,
+    an_order_in_line,
+    life,
+    no_queues,
+)
+from tests.proof.crash.money import paid_after_a_cancel, paid_in_time_and_late
+from tests.proof.world import World
+from tests.support import passing_time
+from tests.support.lambda_context import Context
+
+_A_MINUTE = timedelta(seconds=61)
+_ITS_TIME = passing_time.TTL + timedelta(minutes=2)
+_CATALOGUE = """\
+sku_id,title,price,stock,hot,on_sale
+1001,SKU 1001,9.90,20,0,1
+1002,Another name,8.80,,0,1
+1003,New,1.00,3,1,1
+"""
+
+
+def _sweeping(world: World) -> Act:
+    return lambda: world.sweep()["failed"] == []
+
+
+# --- relay ----------------------------------------------------------------------------------------
+
+
+@life("relay_outbox")
+def relay(world: World) -> Act:
+    """Two rows of one queue, and one of two others."""
+    with no_queues(world):
+        for key in ("k1", "k2"):
+            world.cancel(an_order(world, key=key, lines={1001: 1}))
+        number = a_page(world, an_order(world, key="k3", lines={1002: 1}))
+        world.pay(number)
+        world.tell()
+        world.pay(number, Decimal("9.90"))
+        world.tell()
+    passing_time.some_time(world.database, _A_MINUTE)
+    return lambda: world.relay()["failed"] == 0
+
+
+# --- sweep ----------------------------------------------------------------------------------------
+
+
+@life("sweep_expired")
+def expire(world: World) -> Act:
+    an_order(world)
+    passing_time.some_time(world.database, _ITS_TIME)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def expire_with_a_page(world: World) -> Act:
+    an_opened_order(world)
+    passing_time.some_time(world.database, _ITS_TIME)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def expire_with_a_page_that_nobody_opened(world: World) -> Act:
+    a_page(world, an_order(world), opened=False)
+    passing_time.some_time(world.database, _ITS_TIME)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def expire_in_line(world: World) -> Act:
+    an_order_in_line(world)
+    world.wire.lose()
+    passing_time.some_time(world.database, timedelta(minutes=6))
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def find_out_what_was_paid(world: World) -> Act:
+    world.alipay.faults.add(NOTICE, "never")
+    _, number = an_opened_order(world)
+    world.pay(number)
+    passing_time.some_time(world.database, _A_MINUTE)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def find_out_what_was_paid_when_its_time_is_over(world: World) -> Act:
+    world.alipay.faults.add(NOTICE, "never")
+    _, number = an_opened_order(world)
+    world.pay(number)
+    passing_time.some_time(world.database, _ITS_TIME)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def find_out_what_a_notice_meant(world: World) -> Act:
+    """Of a part that went back, before anybody told of the payment."""
+    world.alipay.faults.add(NOTICE, "never")
+    _, number = an_opened_order(world)
+    trade = world.pay(number)
+    world.alipay.service.books.refund(trade, Decimal("5.00"), "console-1")
+    world.tell()
+    passing_time.some_time(world.database, _A_MINUTE)
+    return _sweeping(world)
+
+
+@life("sweep_expired")
+def say_confirm_again(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number)
+    world.tell()
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired")
+def say_release_again(world: World) -> Act:
+    world.cancel(an_order(world))
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired")
+def say_reserve_again(world: World) -> Act:
+    an_order_in_line(world)
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired", policy="REINSTATE")
+def say_reinstate_again(world: World) -> Act:
+    paid_in_time_and_late(world)
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired")
+def say_refund_again(world: World) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired")
+def ask_for_a_refund_that_nobody_asked_for(world: World) -> Act:
+    """As after an upgrade from a release that did not."""
+    paid_after_a_cancel(world)
+    world.tell()
+    for table in ("oms_refund", "outbox"):
+        world.database.execute(f"DELETE FROM {table}")  # noqa: S608 - our own tables
+    world.wire.taken.clear()
+    return _sweeping_what_was_lost(world)
+
+
+@life("sweep_expired")
+def settle_a_hold_that_outlived_its_order(world: World) -> Act:
+    world.cancel(an_order(world))
+    world.wire.lose()
+    passing_time.some_time(world.database, timedelta(hours=1))
+    return _sweeping(world)
+
+
+def _sweeping_what_was_lost(world: World) -> Act:
+    world.wire.lose()
+    passing_time.some_time(world.database, _A_MINUTE)
+    return _sweeping(world)
+
+
+# --- deployment -----------------------------------------------------------------------------------
+
+
+@life("migrate")
+def load_a_catalogue(_: World) -> Act:
+    wanted = {"catalogue": _CATALOGUE, "actor": "operator:alice"}
+    return lambda: not migrate.handler(wanted, Context())["errors"]

@@ -1,0 +1,206 @@
+"""Encounters at an order: placed once, paid or closed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from lockstep.alipay.answers import Done
+from lockstep.alipay.model import NoticeKind
+from lockstep.orders.close import expire
+from lockstep.orders.model import Order
+from lockstep.orders.place import place
+from tests.proof.interleavings.encounters import (
+    CANCELLED,
+    EXPIRED,
+    PAID,
+    UNPAID,
+    Encounters,
+    Given,
+    Rest,
+    a_new_name,
+    alike,
+    an_unpaid_order,
+    buy,
+    call_off,
+    in_any_order,
+    overdue,
+    pay,
+    to,
+    told_by,
+    trade_of,
+)
+from tests.proof.interleavings.sides import Side, Work
+from tests.support.builders import a_sku, an_attempt, place_command
+from tests.support.channel import ScriptedChannel, cancel, paid, start, waiting
+
+ORDERS: Final = Encounters()
+
+_CANCELLED_LATE: Final = CANCELLED._replace(refunds="9.90 DONE")
+_EXPIRED_LATE: Final = EXPIRED._replace(refunds="9.90 DONE")
+_LAST_PIECE: Final = Rest("PENDING_PAYMENT", (1, 1), "0.00", "")
+_NOTHING_LEFT: Final = Rest("", (0, 0), "0.00", "")
+
+
+def _expire(order: Order) -> Work:
+    return lambda _: expire(order.id)
+
+
+def _start(order: Order) -> Work:
+    return lambda _: start(order.order_no)
+
+
+def _cancel_asking(order: Order, says: Callable[[str], object] = waiting) -> Work:
+    """With a page, of which the channel says that it was not paid, unless it ``says`` so."""
+
+    def work(side: Side) -> object:
+        channel = ScriptedChannel(query=says, close=Done(None), while_asked=told_by(side))
+        return cancel(order.member_id, order.order_no, channel)
+
+    return work
+
+
+# --- paid or closed ------------------------------------------------------------------------------
+
+
+@ORDERS.ending(
+    to(PAID, ("APPLIED", "NotCancellable PAID")),
+    to(_CANCELLED_LATE, ("REFUND_PENDING", "Closed")),
+)
+def pay_cancel(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    return pay(order), call_off(order)
+
+
+@ORDERS.ending(
+    to(PAID, ("APPLIED", "False")),
+    to(_EXPIRED_LATE, ("REFUND_PENDING", "True")),
+)
+def pay_expire(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    overdue(given)
+    return pay(order), _expire(order)
+
+
+@ORDERS.ending(
+    to(PAID, ("APPLIED", "NotCancellable PAID", "False")),
+    to(_CANCELLED_LATE, ("REFUND_PENDING", "Closed", "False")),
+    to(_EXPIRED_LATE, ("REFUND_PENDING", "Closed again", "True")),
+)
+def pay_cancel_expire(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    overdue(given)
+    return pay(order), call_off(order), _expire(order)
+
+
+@ORDERS.ending(
+    to(CANCELLED, ("Closed", "False")),
+    to(EXPIRED, ("Closed again", "True")),
+)
+def cancel_expire(given: Given) -> Sequence[Work]:
+    return pay_cancel_expire(given)[1:]
+
+
+@ORDERS.ending(
+    to(PAID, ("APPLIED", "NotCancellable PAID"), ("REPLAYED", "NotCancellable PAID")),
+)
+def pay_cancel_asking(given: Given) -> Sequence[Work]:
+    """The channel knows of the money before its notice comes: what was paid by an open page pays,
+    however close a cancel comes."""
+    order = an_unpaid_order(given)
+    an_attempt(given.database, order)
+    return pay(order, trade_no=trade_of(order)), _cancel_asking(order, paid)
+
+
+@ORDERS.ending(
+    to(PAID, ("APPLIED", "NOTED")),
+    to(
+        Rest("CLOSED/GATEWAY_CLOSED", (10, 0), "0.00", "9.90 DONE"),
+        ("REFUND_PENDING", "ORDER_CLOSED"),
+    ),
+)
+def pay_closed_page(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    an_attempt(given.database, order)
+    return pay(order), pay(order, kind=NoticeKind.UNPAID_CLOSE)
+
+
+@ORDERS.ending(
+    to(CANCELLED, ("Started", "Closed"), ("NotPayable CLOSED", "Closed")),
+)
+def start_cancel(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    return _start(order), _cancel_asking(order)
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID, "Started", "Started again"),
+)
+def start_start(given: Given) -> Sequence[Work]:
+    return alike(_start(an_unpaid_order(given)))
+
+
+# --- placed --------------------------------------------------------------------------------------
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID, "Placed", "Replayed"),
+)
+def one_key(given: Given) -> Sequence[Work]:
+    a_sku(given.database)
+    return alike(buy(key=a_new_name()))
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID, "Placed", "Replayed", "Replayed"),
+)
+def one_key_three_times(given: Given) -> Sequence[Work]:
+    a_sku(given.database)
+    return alike(buy(key=a_new_name()), 3)
+
+
+@ORDERS.ending(
+    to(_NOTHING_LEFT, ("OutOfStock", "OutOfStock")),
+)
+def one_key_nothing_left(given: Given) -> Sequence[Work]:
+    a_sku(given.database, stock=0)
+    return alike(buy(key=a_new_name()))
+
+
+@ORDERS.ending(
+    to(_NOTHING_LEFT, ("OutOfStock", "OutOfStock", "OutOfStock")),
+    may_deadlock=True,
+    victim_varies=True,
+)
+def one_key_nothing_left_three_times(given: Given) -> Sequence[Work]:
+    """Of those who wait behind a first request that is rolled back, the engine lets one go on."""
+    a_sku(given.database, stock=0)
+    return alike(buy(key=a_new_name()), 3)
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID, "Placed", "KeyReused"),
+)
+def one_key_other_content(given: Given) -> Sequence[Work]:
+    a_sku(given.database)
+    key = a_new_name()
+    return buy(key=key), buy(key=key, note="in blue")
+
+
+@ORDERS.ending(
+    in_any_order(_LAST_PIECE, "Placed", "OutOfStock"),
+)
+def last_piece(given: Given) -> Sequence[Work]:
+    a_sku(given.database, stock=1)
+    return buy(), buy()
+
+
+@ORDERS.ending(
+    to(Rest("PENDING_PAYMENT, PENDING_PAYMENT", (10, 2), "0.00", ""), ("Placed", "Placed")),
+)
+def two_skus(given: Given) -> Sequence[Work]:
+    a_sku(given.database)
+    a_sku(given.database, 1002)
+    upwards, downwards = place_command(), place_command()
+    upwards = replace(upwards, lines={1001: 1, 1002: 1})
+    downwards = replace(downwards, lines={1002: 1, 1001: 1})
+    return (lambda _: place(upwards)), (lambda _: place(downwards))
