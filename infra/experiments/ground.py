@@ -17,10 +17,9 @@ import pymysql
 
 from infra import migrate
 from infra.local import mysql
-from infra.local.paths import LOCAL
+from infra.local.paths import EXPERIMENTS_HOME
 from lockstep.db import connection
 
-HOME: Final = LOCAL / "experiments"
 SCHEMA: Final = "lockstep_experiments"
 PATIENCE_SECONDS: Final = 60
 
@@ -72,7 +71,7 @@ class Ground:
 @contextmanager
 def a_ground() -> Iterator[Ground]:
     """Started for the experiments and ended after them; the product's connections come here."""
-    server = mysql.ensure(HOME, durable=True)
+    server = mysql.ensure(EXPERIMENTS_HOME, durable=True)
     try:
         with mysql.connect(server) as session, session.cursor() as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {SCHEMA}")
@@ -83,7 +82,7 @@ def a_ground() -> Iterator[Ground]:
         yield Ground(server, SCHEMA)
     finally:
         connection.discard()
-        mysql.stop(HOME)
+        mysql.stop(EXPERIMENTS_HOME)
 
 
 def _let_the_product_come(server: mysql.Server) -> None:

@@ -19,7 +19,7 @@ from infra import migrate
 from infra.local import alipay, build, cloud, deploy, mysql, parameters, seed, tokens
 from infra.local.alipay_gateway import process as alipay_process
 from infra.local.alipay_gateway.addresses import Addresses
-from infra.local.paths import LOCAL, TEST_HOME
+from infra.local.paths import EVERY_HOME, LOCAL
 from infra.local.processes import locked
 from infra.local.steps import SetupError, step
 
@@ -146,14 +146,14 @@ def _write(file: Path, content: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Start or stop the whole system on this machine.")
     parser.add_argument("action", choices=["up", "down"])
-    parser.add_argument("--all", action="store_true", help="down: the tests' stack as well")
+    parser.add_argument("--all", action="store_true", help="down: all servers of its own")
     asked = parser.parse_args()
     try:
         if asked.action == "up":
             stack = up(LOCAL, parameters.from_make())
             print(f"Up: {stack['api_url']}\nEverything else: {LOCAL / 'stack.json'}")
         else:
-            for home in [LOCAL, TEST_HOME] if asked.all else [LOCAL]:
+            for home in EVERY_HOME if asked.all else [LOCAL]:
                 down(home)
     except (SetupError, migrate.MigrationRefused) as error:
         sys.exit(str(error))

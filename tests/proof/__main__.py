@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 from infra.local import mysql
+from infra.local.paths import PROOF_HOME
 from tests.proof import report, run
 from tests.proof.report import Proved
 from tests.proof.section import Extent, Form, Section
@@ -31,7 +32,7 @@ def main(words: Sequence[str]) -> int:
         names = wanted.sections or list(BY_NAME)
         return _prove([BY_NAME[name] for name in names], wanted)
     finally:
-        mysql.stop(run.HOME)
+        mysql.stop(PROOF_HOME)
 
 
 def _prove(sections: Sequence[Section], wanted: argparse.Namespace) -> int:

@@ -13,17 +13,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from infra.local.paths import LOCAL
+from infra.local.paths import PROOF_HOME
 from tests.proof.report import Proved
 from tests.proof.section import Extent, Form, Section, proved
 from tests.proof.sections import BY_NAME
 from tests.support.database import Database
-
-HOME: Final = LOCAL / "proof"
 
 
 def prove(sections: Iterable[Section], extent: Extent, until: float | None) -> Iterator[Proved]:
@@ -61,7 +58,7 @@ def _hush() -> None:
 @cache
 def _database() -> Database:
     """This process's own."""
-    return Database.create(f"lockstep_proof_{os.getpid()}", HOME)
+    return Database.create(f"lockstep_proof_{os.getpid()}", PROOF_HOME)
 
 
 @contextmanager

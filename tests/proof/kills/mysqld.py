@@ -10,10 +10,10 @@ from typing import Final
 
 from infra.local import mysqld, mysqld_binaries, processes
 from infra.local.mysql import Server
-from infra.local.paths import LOCAL
+from infra.local.paths import PROOF_HOME_DURABLE
 from infra.local.waiting import wait_until
 
-FOLDER: Final = LOCAL / "proof-durable" / "mysql"
+FOLDER: Final = PROOF_HOME_DURABLE / "mysql"
 
 
 @dataclass(frozen=True)
