@@ -12,6 +12,7 @@ import pytest
 from infra import diagrams
 from infra.local.paths import ROOT
 from lockstep.messaging.contracts import QUEUE_OF
+from tests.proof.sections import BY_NAME
 from tests.support import template
 
 BOTH = pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
@@ -54,6 +55,12 @@ def test_its_list_of_functions_is_the_folder_and_the_template(name):
     files = sorted(path.stem for path in (ROOT / "functions").glob("*.py"))
     assert sorted(listed_functions(text(name))) == files
     assert sorted(template.functions()) == files
+
+
+@BOTH
+def test_its_table_has_every_section_of_the_proof(name):
+    [marked] = re.findall(r"<!-- proof -->\n(.*?)<!-- /proof -->", text(name), re.DOTALL)
+    assert re.findall(r"^\| (\w+) \|", marked, re.MULTILINE)[1:] == list(BY_NAME)
 
 
 @BOTH
