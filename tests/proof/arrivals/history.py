@@ -19,6 +19,7 @@ from tests.proof.arrivals.kinds import Arrival, Told, commands_sent, notices_sen
 from tests.proof.arrivals.lives import Life
 from tests.proof.arrivals.standing import Shelf, Standing
 from tests.proof.world import World
+from tests.support import histories
 from tests.support.histories import DROPPED, Rows, retold
 from tests.support.money_storm import ROUND
 
@@ -173,16 +174,7 @@ def _left(begun: Begun, standing: Standing) -> Left:
 
 def differences(natural: Left, found: Left) -> list[str]:
     """Which lines are missing (-) and which are there instead (+)."""
-    lines = [
-        f"{sign} {table}: {line}"
-        for table in natural.rows
-        for sign, ours, theirs in (
-            ("-", natural.rows[table], found.rows[table]),
-            ("+", found.rows[table], natural.rows[table]),
-        )
-        for line in ours
-        if line not in theirs
-    ]
+    lines = histories.differences(natural.rows, found.rows)
     if found.refunds != natural.refunds:
         lines.append(f"refunds at Alipay's: {natural.refunds}, not {found.refunds}")
     return lines

@@ -74,7 +74,7 @@ class Told:
         return dict(parse_qsl(self.body.decode(), keep_blank_values=True))
 
     def arrive(self, world: World) -> bool:
-        books = world.alipay.service.books
+        books = world.books
         trade = books.find(trade_no=self.words["trade_no"])
         if self.refund is not None and not self._is_in(trade):
             books.refund(trade, self.refund, self.words["out_biz_no"])
@@ -203,7 +203,7 @@ def notices_sent(world: World, bodies: Sequence[bytes]) -> dict[str, Told]:
 
 def _told(world: World, body: bytes) -> Told:
     words = dict(parse_qsl(body.decode(), keep_blank_values=True))
-    trade = world.alipay.service.books.find(trade_no=words["trade_no"])
+    trade = world.books.find(trade_no=words["trade_no"])
     nth = _nth_trade(world, trade.trade_no)
     number = words.get("out_biz_no")
     if number is not None:
@@ -220,5 +220,5 @@ def _told(world: World, body: bytes) -> Told:
 
 
 def _nth_trade(world: World, trade_no: str) -> int:
-    trades = [trade.trade_no for trade in world.alipay.service.books.trades()]
+    trades = [trade.trade_no for trade in world.books.trades()]
     return trades.index(trade_no) + 1

@@ -164,7 +164,7 @@ class Orders:
         rows = self.begun.world.database.rows
         [order] = rows("SELECT status, close_reason FROM oms_order WHERE member_id = 42")
         states = {r["trade_no"]: r["state"] for r in rows("SELECT * FROM oms_order_payment")}
-        trades = [trade.trade_no for trade in self.begun.world.alipay.service.books.trades()]
+        trades = [trade.trade_no for trade in self.begun.world.books.trades()]
         of_trades = tuple(states[trade_no] for trade_no in trades if trade_no in states)
         end = (order["status"], order["close_reason"], of_trades)
         assert end == self.life.ends[turn], f"{turn} first"

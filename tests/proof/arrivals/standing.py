@@ -53,7 +53,7 @@ class Shelf:
         """The rows that are there, as long as nothing was done since."""
 
     def take_down(self) -> Standing:
-        books = self._world.alipay.service.books
+        books = self._world.books
         return Standing(
             self._rows(),
             tuple(self._world.wire._messages),
@@ -66,7 +66,7 @@ class Shelf:
     def put_back(self, standing: Standing) -> None:
         """Let the world stand there, and something be done with it next. Only tables that differ
         are written."""
-        books, world = self._world.alipay.service.books, self._world
+        books, world = self._world.books, self._world
         books._trades = dict(standing.trades)
         books._numbers = {number: list(trades) for number, trades in standing.numbers.items()}
         world.alipay.service.post._letters = list(standing.letters)

@@ -25,11 +25,10 @@ from tests.proof.crash.lives import Act, Life
 from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.proof.world import World, a_world
-from tests.support import passing_time
 from tests.support.database import Database
 from tests.support.dying import outlive
+from tests.support.histories import differences
 from tests.support.inline import InlinePool
-from tests.support.money_storm import ROUND
 
 type Case = tuple[Strike, ...]
 
@@ -75,14 +74,12 @@ def live(database: Database, life: Life, strikes: Case = ()) -> Lived:
         assert len(trips.struck) == len(strikes), "it was over before that trip"
         world.assert_at_rest()
         rest.check_sends(world)
-        rest.check_money(world)
         return Lived(calls, taken, soon, late)
 
 
 def _a_struck_minute(world: World) -> None:
     """A schedule that fails comes again in the next."""
-    passing_time.some_time(world.database, timedelta(seconds=61))
-    world.clock.ahead += ROUND
+    world.pass_time(timedelta(seconds=61))
     process: Callable[[], object]
     for process in (world.sweep, world.relay):
         with suppress(Exception):
@@ -91,7 +88,7 @@ def _a_struck_minute(world: World) -> None:
 
 
 def _hours_later(world: World) -> rest.Rows:
-    world.alipay.service.books.set_balance(None)  # the seller pays in what is missing
+    world.books.set_balance(None)  # the seller pays in what is missing
     world.come_to_rest()
     return rest.rows(world)
 
@@ -113,8 +110,8 @@ def compare(expected: Lived, strikes: Case, lived: Lived) -> None:
     [first, *others] = strikes
     # Two mishaps may take longer than some minutes.
     for when in ("late",) if others else ("soon", "late"):
-        differs = rest.difference(getattr(expected, when), getattr(lived, when))
-        assert not differs, f"{when}, against the undisturbed life:\n{differs}"
+        differs = differences(getattr(expected, when), getattr(lived, when))
+        assert not differs, "\n".join((f"{when}, against the undisturbed life:", *differs))
     struck = expected.trips[first.trip]
     if not others and struck.way in DATABASE and first.mode not in DEATHS:
         assert lived.calls == expected.calls, "the function itself should have tried again"

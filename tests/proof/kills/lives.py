@@ -12,13 +12,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Final
 
 from infra.local.alipay_gateway.shapes import Refused
 from tests.proof.kills.processes import Killed, Plant
 from tests.proof.kills.tap import Fate
 from tests.proof.kills.world import SKUS, Deployed, deployed
-from tests.support import passing_time
 from tests.support.database import Database
 from tests.support.http_events import Answer
 
@@ -121,7 +121,7 @@ class Life:
             self._world.sweep()
 
     def hour(self) -> None:
-        passing_time.an_hour(self.here.database)
+        self._world.pass_time(timedelta(hours=1))
         self.sweep()
         self.relay()
 

@@ -117,7 +117,7 @@ class Acts:
 
     @property
     def _books(self) -> Any:
-        return self.still.world.alipay.service.books
+        return self.still.world.books
 
     def _compare(self, said: Said, answer: Answer) -> str:
         document = answer.document
