@@ -5,7 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from tests.proof.arrivals.standing import insert
+from tests.proof.arrivals.snapshots import insert
 from tests.proof.world import World
 from tests.support import api, http_events, passing_time
 from tests.support.database import Row

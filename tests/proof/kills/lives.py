@@ -46,8 +46,8 @@ _OPEN: Final = frozenset({202, 503})
 _ENDED: Final = frozenset({409})
 
 
-class Doom:
-    """Whoever makes one of the requests that were drawn dies of it."""
+class DrawnKills:
+    """Whoever makes one of the requests that were drawn is killed at it."""
 
     def __init__(self, drawn: random.Random) -> None:
         self._fates = {
@@ -131,7 +131,7 @@ def live(database: Database, seed: str, plant: Plant | None = None) -> int:
     drawn = random.Random(seed)
     acts = drawn.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=ACTS)
     with deployed(database, plant=plant) as here:
-        here.decide = Doom(random.Random(f"{seed} kills"))
+        here.decide = DrawnKills(random.Random(f"{seed} kills"))
         life = Life(here, drawn)
         try:
             life.go_on(["place", *acts, *_LAST])
