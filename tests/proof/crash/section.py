@@ -22,7 +22,7 @@ from lockstep.upkeep import ask_due
 from tests.proof.crash import migrations, rest
 from tests.proof.crash.all_lives import LIVES
 from tests.proof.crash.lives import Act, Life
-from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips
+from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips, Way
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.proof.world import World, a_world
 from tests.support.database import Database
@@ -35,8 +35,8 @@ type Case = tuple[Strike, ...]
 # More than two strikes can make necessary.
 CALLS_MAX: Final = 6
 ROUNDS_MAX: Final = 3
-# Of each life: in the fixed form, and of two strikes in the long one.
-FIXED_CASES: Final = 6
+# Of each life: beside the commits in the fixed form, and of two strikes in the long one.
+FIXED_CASES: Final = 2
 PAIRS: Final = 40
 MIGRATIONS: Final = "migrations"
 # What can become of any trip, wherever it goes.
@@ -134,6 +134,14 @@ def _singles(expected: Lived) -> Sequence[Case]:
     ]
 
 
+def _fixed(expected: Lived, singles: Sequence[Case], drawn: random.Random) -> list[Case]:
+    """Each commit that is lost, or whose answer is; and some others."""
+    commits = [nth for nth, trip in enumerate(expected.trips) if trip.way is Way.COMMIT]
+    lost = [(Strike(nth, mode),) for nth in commits for mode in (Mode.NOT_DONE, Mode.ANSWER_LOST)]
+    others = [case for case in singles if case not in lost]
+    return lost + drawn.sample(others, min(FIXED_CASES, len(others)))
+
+
 def _pairs(expected: Lived, drawn: random.Random) -> tuple[list[Case], int]:
     """Two strikes in one life, the second on one of the trips that follow; some, and how many
     there are."""
@@ -150,7 +158,7 @@ def _cases(expected: Lived, part: str, extent: Extent) -> tuple[Sequence[Case], 
         return _pairs(expected, drawn)
     singles = _singles(expected)
     if extent.form is Form.FIXED:
-        return drawn.sample(singles, min(FIXED_CASES, len(singles))), len(singles)
+        return _fixed(expected, singles, drawn), len(singles)
     return singles, len(singles)
 
 
