@@ -8,21 +8,17 @@ paid cannot be closed. Nothing sleeps.
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from lockstep.alipay.answers import Done, Outcome, Trade
-from lockstep.orders import unpaid_store
-from lockstep.orders.close import expire
 from lockstep.orders.model import CancelOutcome, Closed, NotCancellable, Order, OrderStatus
 from lockstep.orders.query import find
 from lockstep.payments.accept import accept
 from lockstep.payments.ask import Concluded, claim, conclude
 from lockstep.payments.conversation import converse
-from lockstep.payments.model import NotPayable, Result, Started, StartOutcome
+from lockstep.payments.model import Result, Started, StartOutcome
 from lockstep.upkeep import store
 from lockstep.upkeep.sweep import Swept
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest
@@ -87,10 +83,6 @@ class Books(ScriptedChannel):
             return Done(None)
 
 
-def unpaid() -> ScriptedChannel:
-    return ScriptedChannel(query=waiting, close=Done(None))
-
-
 def some_orders(database: Database, how_many: int = ORDERS) -> list[Order]:
     a_sku(database, stock=how_many)
     return crowd(4, range(1, how_many + 1), lambda member: an_order(member_id=member))
@@ -138,65 +130,7 @@ def assert_books_agree(database: Database, books: Books) -> None:
 # --- start ---------------------------------------------------------------------------------------
 
 
-def test_two_starts_at_once_open_one_page(database):
-    orders = some_orders(database)
-    for outcomes in in_rounds(orders, begin, begin):
-        assert all(isinstance(outcome, Started) for outcome in outcomes)
-        assert {outcome.repeated for outcome in outcomes} == {False, True}  # type: ignore[union-attr]
-    assert database.count("oms_payment_attempt") == ORDERS
-
-
-def test_a_start_and_a_cancel_at_once_leave_no_page_that_is_open(database):
-    orders = some_orders(database)
-    started = 0
-    for order, (begun, given_up) in zip(
-        orders, in_rounds(orders, begin, give_up(unpaid())), strict=True
-    ):
-        assert given_up == Closed(order.id, repeated=False)
-        started += isinstance(begun, Started)
-        assert isinstance(begun, Started) or begun == NotPayable(OrderStatus.CLOSED)
-    assert database.count("oms_payment_attempt", state="CLOSED") == started
-    assert database.count("oms_payment_attempt") == started
-    assert database.count("oms_order", close_reason="CANCELLED") == ORDERS
-    assert_at_rest(database)
-
-
-def test_a_start_and_an_expiry_at_once_exclude_each_other(database, monkeypatch):
-    """The start has read the time a moment ago, when there was enough of it left."""
-    look = unpaid_store.read_payable
-
-    def an_hour_ago(*arguments: Any) -> unpaid_store.Payable | None:
-        payable = look(*arguments)
-        return payable and replace(payable, now=payable.now - timedelta(hours=1))
-
-    orders = some_orders(database)
-    database.execute(OVER[1])
-    monkeypatch.setattr(unpaid_store, "read_payable", an_hour_ago)
-    open_still = 0
-    for begun, expired in in_rounds(orders, begin, lambda order: expire(order.id)):
-        if expired:
-            assert begun == NotPayable(OrderStatus.CLOSED)
-        else:
-            assert isinstance(begun, Started)
-            open_still += 1
-    assert database.count("oms_payment_attempt", state="OPEN") == open_still
-    assert database.count("oms_order", status="PENDING_PAYMENT") == open_still
-    assert database.count("oms_order", close_reason="EXPIRED") == ORDERS - open_still
-
-
 # --- cancel --------------------------------------------------------------------------------------
-
-
-def test_two_cancels_at_once_are_answered_alike_and_give_back_once(database):
-    orders = with_pages(some_orders(database))
-    books = Books()
-    for order, outcomes in zip(
-        orders, in_rounds(orders, give_up(books), give_up(books)), strict=True
-    ):
-        assert set(outcomes) <= {Closed(order.id, repeated=False), Closed(order.id, repeated=True)}
-    assert database.count("oms_order_event", to_status="CLOSED") == ORDERS
-    assert database.count("outbox", queue="release") == ORDERS
-    assert_books_agree(database, books)
 
 
 def test_a_cancel_and_a_payment_at_once_exclude_each_other_in_both_books(database):

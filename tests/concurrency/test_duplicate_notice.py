@@ -34,23 +34,6 @@ def test_the_same_notice_from_8_connections_at_once_pays_once(database, monkeypa
     assert_at_rest(database)
 
 
-def test_two_notices_of_one_trade_at_once_are_one_payment(database):
-    a_sku(database, stock=100)
-    orders = [an_order() for _ in range(20)]
-    sides = [
-        lambda order, side=side: accept(
-            a_trade_notice(order, trade_no=f"T{order.id}", notify_id=f"N{order.id}-{side}")
-        )
-        for side in "ab"
-    ]
-    for results in in_rounds(orders, *sides):
-        assert Counter(results) == {Result.APPLIED: 1, Result.REPLAYED: 1}
-    assert database.count("oms_notice", state="DONE") == 40
-    assert database.count("oms_order_payment", state="APPLIED") == 20
-    assert database.count("oms_order_payment") == 20
-    assert_at_rest(database)
-
-
 def test_of_three_trades_of_one_order_at_once_one_pays_and_the_others_go_back(database):
     a_sku(database, stock=100)
     orders = [an_order() for _ in range(15)]

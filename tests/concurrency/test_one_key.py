@@ -132,18 +132,6 @@ def test_while_a_key_is_being_decided_the_probe_says_so_without_waiting(database
     assert probe(command.member_id, "k") == (RequestState.SUCCESS, placed.order)
 
 
-def test_a_repeat_waits_for_a_slow_first_request_and_then_has_its_order(database, monkeypatch):
-    a_sku(database)
-    command = place_command(key="k")
-    other = Meanwhile(database, lambda: place(command))
-    monkeypatch.setattr(store, "insert_items", other.after(store.insert_items))
-    placed = place(command)
-    assert other.had_to_wait
-    assert isinstance(placed, Placed)
-    assert other.outcome() == Replayed(placed.order)
-    assert_at_rest(database)
-
-
 def test_a_request_that_was_cut_off_while_another_took_its_key_over_has_that_ones_order(
     database, monkeypatch
 ):

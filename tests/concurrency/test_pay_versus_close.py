@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, LiteralString
 
-from lockstep.alipay.model import NoticeKind
 from lockstep.db import connection
 from lockstep.orders.model import (
     CancelOutcome,
-    CancelRequested,
     Closed,
     NotCancellable,
     Order,
@@ -25,7 +23,7 @@ from lockstep.orders.model import (
 from lockstep.orders.query import find
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
-from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order, assert_at_rest
+from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest
 from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.threads import crowd, in_rounds
@@ -77,53 +75,6 @@ def test_of_1000_orders_paid_and_closed_at_once_none_is_both(database):
     assert late == closed
     assert_at_rest(database)
     assert database.stock(1001) == (ORDERS - paid, 0)
-
-
-def test_a_batch_of_closes_leaves_alone_what_is_paid_in_its_midst(database):
-    orders = some_orders(database, 100)
-    tens = [orders[first : first + 10] for first in range(0, 100, 10)]
-    in_rounds(tens, lambda ten: [close(order) for order in ten], lambda ten: [pay(ten[4])])
-    in_the_midst = {ten[4].id for ten in tens}
-    for row in database.rows("SELECT id, status, paid_at FROM oms_order"):
-        assert (row["status"] == "PAID") == (row["paid_at"] is not None)
-        assert row["status"] == "CLOSED" or row["id"] in in_the_midst
-    assert database.value(BOTH_PAID_AND_CLOSED) == 0
-    assert database.count("oms_order_payment") == 10
-    assert_at_rest(database)
-
-
-def test_a_payment_and_the_channels_close_of_its_page_at_once_exclude_each_other(database):
-    orders = some_orders(database, 100)
-    for order in orders:
-        an_attempt(database, order)
-
-    def close_page(order: Order) -> Result:
-        return accept(a_trade_notice(order, kind=NoticeKind.UNPAID_CLOSE))
-
-    paid = 0
-    for outcomes in in_rounds(orders, pay, close_page):
-        if outcomes == [Result.APPLIED, Result.NOTED]:
-            paid += 1
-        else:
-            assert outcomes == [Result.REFUND_PENDING, Result.ORDER_CLOSED]
-    assert database.value(BOTH_PAID_AND_CLOSED) == 0
-    assert database.count("oms_payment_attempt", state="PAID") == paid
-    assert database.count("oms_payment_attempt", state="CLOSED") == 100 - paid
-    assert database.count("oms_order", close_reason="GATEWAY_CLOSED") == 100 - paid
-    assert_at_rest(database)
-
-
-def test_money_from_an_open_page_pays_however_close_a_cancel_comes(database):
-    orders = some_orders(database, 100)
-    for order in orders:
-        an_attempt(database, order)
-    for order, outcomes in zip(orders, in_rounds(orders, pay, close), strict=True):
-        assert outcomes in (
-            [Result.APPLIED, CancelRequested(order.id)],
-            [Result.APPLIED, NotCancellable(OrderStatus.PAID)],
-        )
-    assert database.count("oms_order", status="PAID") == 100
-    assert_at_rest(database)
 
 
 NAIVE_PAY: Final = "UPDATE naive_order SET status = 'PAID', paid_at = NOW(3) WHERE id = %s"

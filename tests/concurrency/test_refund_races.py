@@ -10,7 +10,6 @@ from decimal import Decimal
 
 import pytest
 
-from lockstep.alipay.model import NoticeKind
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from lockstep.payments.ask_refund import Asked, AskRefund, NotRefundable, RefundTooLarge, ask_refund
@@ -138,19 +137,6 @@ def test_operators_at_once_never_ask_for_more_than_was_paid(database, channel, p
     assert_at_rest(database)
 
 
-def test_one_key_pressed_twice_at_once_is_one_refund(database, channel, paid):
-    """B3."""
-    again = [
-        lambda: ask_refund(AskRefund(paid.order_no, "k", "alice", "broken", restock={1001: 1}))
-    ] * 4
-    outcomes = at_once(*again)
-    assert sorted(isinstance(o, Asked) and o.repeated for o in outcomes) == [False] + [True] * 3
-    assert len(refund_rows(database)) == 1
-    assert database.stock(1001) == (10, 0)
-    channel.work_off(database)
-    assert_at_rest(database)
-
-
 @pytest.mark.parametrize("trial", range(10))
 def test_an_order_is_shipped_or_refunded_in_whole_never_both(database, channel, paid, trial):
     """D11: whoever is first; the guard names the states, and the other one finds another."""
@@ -185,25 +171,6 @@ def test_an_order_is_shipped_or_refunded_in_whole_never_both(database, channel, 
         assert path == [("PAID", "REFUNDING")]
     assert isinstance(ask(paid, "again"), NotRefundable)
     channel.work_off(database)
-    assert database.value("SELECT status FROM oms_order") == "REFUNDED"
-    assert_at_rest(database)
-
-
-@pytest.mark.parametrize("trial", range(10))
-def test_a_call_and_its_notice_at_once_count_it_once(database, channel, paid, trial):
-    asked = ask(paid, "all")
-    assert isinstance(asked, Asked)
-    notice = a_trade_notice(
-        kind=NoticeKind.REFUND,
-        out_trade_no=paid.order_no,
-        trade_no="T1",
-        refund_fee=ALL,
-        out_biz_no=asked.refund.out_request_no,
-    )
-    at_once(lambda: channel.try_refund(asked.refund.id), lambda: accept(notice))
-    channel.work_off(database)
-    assert refund_rows(database) == [(asked.refund.out_request_no, ALL, "DONE", None)]
-    assert database.count("oms_money_entry", kind="REFUND") == 1
     assert database.value("SELECT status FROM oms_order") == "REFUNDED"
     assert_at_rest(database)
 

@@ -1,7 +1,8 @@
-"""Goal: sweeps, turns, payments and cancels that meet at one order decide it once.
+"""Goal: many orders' sweeps, turns and payments at once share the work and do nothing twice.
 
-Method: two or more threads, each with a connection of its own, meet at a barrier before every
-order; nothing sleeps. What each came to, the rows and the counters must tell one story.
+Method: threads, each with a connection of its own, start at a barrier; nothing sleeps. What each
+came to, the rows and the counters must tell one story. What two of them come to at one order is
+shown, step by step, by the proof's section "interleavings".
 """
 
 from typing import Final
@@ -10,11 +11,8 @@ import pytest
 
 from lockstep.db.errors import Contended
 from lockstep.inventory import store as inventory
-from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import (
-    CancelOutcome,
-    Closed,
     Held,
     HoldOutcome,
     NotWaiting,
@@ -33,14 +31,12 @@ from tests.support.builders import (
     a_trade_notice,
     an_order,
     assert_at_rest,
-    deliver_outbox,
     place_command,
 )
-from tests.support.channel import cancel, sweep
+from tests.support.channel import sweep
 from tests.support.database import Database
 from tests.support.threads import Deadlocks, Meeting, at_once, crowd, in_rounds
 
-ORDERS: Final = 300
 OVERDUE: Final = "UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 1 SECOND"
 HOLDS_OVERDUE: Final = "UPDATE ims_reservation SET expires_at = NOW(3) - INTERVAL 1 SECOND"
 
@@ -54,49 +50,12 @@ def pay(order: Order) -> Result:
     return accept(a_trade_notice(order))
 
 
-def end(order: Order) -> bool:
-    return expire(order.id)
-
-
 def turn(order: Order) -> HoldOutcome:
     return hold(order.id, f"{order.order_no}-1")
 
 
-def give_up(order: Order) -> CancelOutcome:
-    return cancel(order.member_id, order.order_no)
-
-
 def sweep_all() -> Swept:
     return sweep(lambda: True)
-
-
-def test_an_expiry_and_a_payment_at_once_exclude_each_other(database):
-    orders = some_orders(database, ORDERS)
-    database.execute(OVERDUE)
-    paid = 0
-    for outcomes in in_rounds(orders, pay, end):
-        if outcomes == [Result.APPLIED, False]:
-            paid += 1
-        else:
-            assert outcomes == [Result.REFUND_PENDING, True]
-    assert database.count("oms_order", status="PAID") == paid
-    assert database.count("oms_order", close_reason="EXPIRED") == ORDERS - paid
-    assert_at_rest(database)
-    assert database.stock(1001) == (ORDERS - paid, 0)
-
-
-def test_an_expiry_and_a_cancel_at_once_close_an_order_once(database):
-    orders = some_orders(database, ORDERS)
-    database.execute(OVERDUE)
-    for order, outcomes in zip(orders, in_rounds(orders, give_up, end), strict=True):
-        assert outcomes in (
-            [Closed(order.id, repeated=True), True],
-            [Closed(order.id, repeated=False), False],
-        )
-    assert database.count("outbox", queue="release") == ORDERS
-    assert database.count("oms_order_event", to_status="CLOSED") == ORDERS
-    assert_at_rest(database)
-    assert database.stock(1001) == (ORDERS, 0)
 
 
 def test_two_sweeps_at_once_share_the_work_and_do_nothing_twice(database, monkeypatch):
@@ -113,69 +72,6 @@ def test_two_sweeps_at_once_share_the_work_and_do_nothing_twice(database, monkey
     assert database.count("outbox", queue="release") == 150
     assert_at_rest(database)
     assert database.stock(1001) == (150, 0)
-
-
-def test_two_sweeps_at_once_say_a_lost_command_again_once(database, monkeypatch):
-    orders = some_orders(database, 50)
-    for order in orders:
-        pay(order)
-    database.execute("UPDATE outbox SET sent_at = NOW(3), created_at = NOW(3) - INTERVAL 2 MINUTE")
-    read = Meeting().after(store.read_unsettled_holds)
-    monkeypatch.setattr(store, "read_unsettled_holds", read)
-    one, two = at_once(sweep_all, sweep_all)
-    assert one.restaged + two.restaged == 50
-    assert (one.failed, two.failed) == ([], [])
-    assert database.count("outbox") == 100
-    assert_at_rest(database)
-
-
-def test_a_sweep_and_the_workers_settle_a_hold_once(database):
-    orders = some_orders(database, 100)
-    for order in orders[:50]:
-        pay(order)
-    for order in orders[50:]:
-        give_up(order)
-    database.execute(HOLDS_OVERDUE)
-    failed, _ = at_once(lambda: sweep_all().failed, lambda: deliver_outbox(database))
-    assert failed == []
-    assert_at_rest(database)
-    assert database.stock(1001) == (50, 0)
-
-
-def test_two_workers_with_one_command_hold_once(database):
-    orders = some_orders(database, ORDERS, hot=True)
-    for outcomes in in_rounds(orders, turn, turn):
-        assert sorted(outcomes, key=str) == [Held(), NotWaiting()]
-    assert database.stock(1001) == (ORDERS, ORDERS)
-    assert_at_rest(database)
-
-
-def test_a_turn_and_a_cancel_at_once_end_closed_with_nothing_held(database):
-    orders = some_orders(database, ORDERS, hot=True)
-    for order, (turned, cancelled) in zip(orders, in_rounds(orders, turn, give_up), strict=True):
-        assert cancelled == Closed(order.id, repeated=False)
-        assert turned in (Held(), NotWaiting())
-    assert_at_rest(database)
-    assert database.stock(1001) == (ORDERS, 0)
-
-
-def test_a_turn_and_the_end_of_its_waiting_at_once_exclude_each_other(database):
-    orders = some_orders(database, ORDERS, hot=True)
-    database.execute("UPDATE oms_order SET created_at = NOW(3) - INTERVAL 5 MINUTE")
-    for outcomes in in_rounds(orders, turn, end):
-        assert outcomes in ([Held(), False], [NotWaiting(), True])
-    assert_at_rest(database)
-    held = database.count("oms_order", status="PENDING_PAYMENT")
-    assert database.stock(1001) == (ORDERS, held)
-
-
-def test_money_that_meets_the_turn_pays_a_held_order_or_goes_back(database):
-    orders = some_orders(database, ORDERS, hot=True)
-    for outcomes in in_rounds(orders, turn, pay):
-        assert outcomes in ([Held(), Result.APPLIED], [Held(), Result.REFUND_PENDING])
-    late = database.count("oms_order_payment", reason="NOT_PAYABLE")
-    assert database.count("oms_order", status="PAID") == ORDERS - late
-    assert_at_rest(database)
 
 
 def test_fifty_buyers_of_twenty_hot_ones_come_to_twenty_holds(database):

@@ -24,8 +24,6 @@ from tests.support.notices import (
     notice_rows,
     order_row,
     payment_row,
-    payment_state,
-    refunded,
     staged,
     the_order,
     trail,
@@ -84,22 +82,6 @@ def order_id(database) -> int:
     return the_order(database)
 
 
-def test_a_payment_that_waited_for_a_close_is_late(database, order_id, alipay):
-    with database.another_session() as closing, closing.cursor() as cursor:
-        cursor.execute("SELECT id FROM oms_order WHERE id = %s FOR UPDATE", (order_id,))
-        payment = alipay.start()
-        alipay.waits_for("oms_order", payment)
-        cursor.execute(
-            "UPDATE oms_order SET prev_status = status, status = 'CLOSED', "
-            "close_reason = 'EXPIRED' WHERE id = %s",
-            (order_id,),
-        )
-        closing.commit()
-        assert payment.result() is Result.REFUND_PENDING
-    assert payment_state(database) == ("REFUND_PENDING", "LATE_PAYMENT")
-    assert order_row(database)[:2] == ("CLOSED", "EXPIRED")
-
-
 def test_the_trail_tells_the_status_that_was_left(database, order_id, alipay):
     with database.another_session() as asking, asking.cursor() as cursor:
         cursor.execute(
@@ -128,32 +110,6 @@ def hold_before_commit(monkeypatch: pytest.MonkeyPatch, go_on: Event) -> Event:
 
     monkeypatch.setattr(store, "insert_payment", insert_and_stand)
     return standing
-
-
-@pytest.mark.parametrize(
-    ("second", "table", "result"),
-    [
-        ({}, "oms_notice", Result.REPLAYED),
-        ({"notify_id": "N2"}, "oms_order", Result.REPLAYED),
-        ({"notify_id": "N2", "trade_no": "T2"}, "oms_order", Result.REFUND_PENDING),
-        (refunded("3.00"), "oms_order", Result.REFUND_RECORDED),
-    ],
-)
-def test_what_comes_while_a_payment_is_decided_is_decided_after_it(
-    database, order_id, alipay, monkeypatch, second, table, result
-):
-    go_on = Event()
-    standing = hold_before_commit(monkeypatch, go_on)
-    first = alipay.start()
-    assert standing.wait(PATIENCE_SECONDS)
-    other = alipay.start(**second)
-    alipay.waits_for(table, other)
-    go_on.set()
-    assert (first.result(), other.result()) == (Result.APPLIED, result)
-    assert order_row(database)[0] == "PAID"
-    assert {row[1] for row in notice_rows(database)} == {"DONE"}
-    assert len(trail(database, order_id)) == 1
-    assert_at_rest(database)
 
 
 @pytest.mark.parametrize("second", [{}, {"notify_id": "N2"}])

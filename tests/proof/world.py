@@ -24,11 +24,12 @@ import pytest
 
 from functions import relay_outbox, sweep_expired
 from infra.local import invariants
+from infra.local.alipay_gateway.books import Books
 from infra.local.alipay_gateway.shapes import Trade
 from lockstep.alipay import gateway
 from lockstep.alipay.transport import NoAnswer, Received
 from lockstep.messaging import outbox
-from tests.support import api, http_events, notices, passing_time
+from tests.support import api, http_events, money_books, notices, passing_time
 from tests.support.builders import a_sku
 from tests.support.database import Database, forget_settings
 from tests.support.dying import outlive
@@ -51,6 +52,11 @@ class World:
     clock: PassingClock
     wire: Wire = field(default_factory=lambda: Wire(seed=0))
 
+    @property
+    def books(self) -> Books:
+        """Alipay's own."""
+        return self.alipay.service.books
+
     # --- members -------------------------------------------------------------------------------
 
     def place(
@@ -72,10 +78,9 @@ class World:
 
     def pay(self, out_trade_no: str, amount: Decimal | None = None) -> Trade:
         """At the cashier; without a page, late or of another sum where ``amount`` is given."""
-        books = self.alipay.service.books
         if amount is not None:
-            return books.pay_anyway(out_trade_no, amount)
-        return books.pay(books.open(out_trade_no).trade_no)
+            return self.books.pay_anyway(out_trade_no, amount)
+        return self.books.pay(self.books.open(out_trade_no).trade_no)
 
     # --- what happens by itself in life ----------------------------------------------------------
 
@@ -96,6 +101,12 @@ class World:
 
     # --- time ------------------------------------------------------------------------------------
 
+    def pass_time(self, time: timedelta) -> None:
+        """For all that is in the database; by Alipay's clock no more than it wants two refunds of a
+        trade apart."""
+        passing_time.some_time(self.database, time)
+        self.clock.ahead += ROUND
+
     def settle(self) -> None:
         """No time passes: what is under way arrives."""
         while self.tell() + self.deliver():
@@ -105,8 +116,7 @@ class World:
         """A few, with what each brings: less than an order has to be paid in, and more than a
         lease takes, or a command that was lost to be said again."""
         for minutes in (1, 4):
-            passing_time.some_time(self.database, timedelta(minutes=minutes, seconds=1))
-            self.clock.ahead += ROUND
+            self.pass_time(timedelta(minutes=minutes, seconds=1))
             self._go_on()
 
     def come_to_rest(self) -> None:
@@ -118,10 +128,12 @@ class World:
         self.assert_at_rest()
 
     def assert_at_rest(self) -> None:
-        """Nothing is open, nothing was lost, and every invariant holds."""
+        """Nothing is open, nothing was lost, every invariant holds, and Alipay's books say the
+        same as ours."""
         assert open_ends(self.database) == {}
         assert self.wire.seen["dead"] == 0
         assert invariants.broken(self.database.rows) == {}
+        money_books.assert_agree(self.database, self.books)
 
     def is_open(self) -> bool:
         """Whether anything is to come by itself."""
@@ -129,8 +141,7 @@ class World:
 
     def _an_hour(self) -> int:
         """How much was done in it."""
-        passing_time.an_hour(self.database)
-        self.clock.ahead += ROUND
+        self.pass_time(timedelta(hours=1))
         return self._go_on()
 
     def _go_on(self) -> int:

@@ -51,7 +51,7 @@ class Database:
     @classmethod
     def on(cls, server: mysql.Server, name: str) -> "Database":
         """The same, on a server that is up."""
-        session = _connect(server)
+        session = connect(server)
         with session.cursor() as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {name}")
             cursor.execute(f"CREATE DATABASE {name}")
@@ -62,7 +62,7 @@ class Database:
     def again(self) -> "Database":
         """The same schema, by a new session: the server was away."""
         self.session.close()
-        session = _connect(self.server)
+        session = connect(self.server)
         session.select_db(self.name)
         return replace(self, session=session)
 
@@ -88,7 +88,7 @@ class Database:
     @contextmanager
     def another_session(self) -> Iterator["pymysql.Connection[pymysql.cursors.DictCursor]"]:
         """A session with an open transaction, rolled back at the end: somebody in our way."""
-        session = _connect(self.server)
+        session = connect(self.server)
         session.select_db(self.name)
         session.begin()
         try:
@@ -160,14 +160,17 @@ def forget_settings() -> None:
         setting.cache_clear()
 
 
-def _connect(server: mysql.Server) -> "pymysql.Connection[pymysql.cursors.DictCursor]":
+def connect(
+    server: mysql.Server, flags: int = CLIENT.FOUND_ROWS
+) -> "pymysql.Connection[pymysql.cursors.DictCursor]":
+    """A session that commits each statement."""
     return pymysql.connect(
         host=server.host,
         port=server.port,
         user=server.user,
         password=server.password,
         autocommit=True,
-        client_flag=CLIENT.FOUND_ROWS,
+        client_flag=flags,
         ssl_disabled=True,
         init_command="SET time_zone = '+00:00'",
         cursorclass=pymysql.cursors.DictCursor,

@@ -1,40 +1,25 @@
-"""The operations that change something, each with the state that it starts from.
-
-For tests that do one thing to all of them: lose an answer, die half-way. ``run`` may be called
-again, as a member, a queue or Alipay would.
-"""
+"""The operations that change something, each one transaction, with the state it starts from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pytest
 
-from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.inventory.confirm import confirm
-from lockstep.inventory.model import Confirmed, Released
 from lockstep.inventory.release import release
 from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
-from lockstep.orders.model import Closed, Held, NotWaiting, Placed, Replayed, SoldOut
 from lockstep.orders.place import place
 from lockstep.payments.accept import accept
-from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
+from lockstep.payments.ask_refund import AskRefund, ask_refund
 from lockstep.payments.attach import attach
-from lockstep.payments.give_back import GiveBack, GivenBack, give_back
-from lockstep.payments.model import (
-    Attached,
-    NothingLate,
-    Reinstated,
-    Result,
-    SentBack,
-    Started,
-)
+from lockstep.payments.give_back import GiveBack, give_back
 from lockstep.payments.reinstate import reinstate
-from lockstep.payments.revisit import ask, claim_notice, conclude
 from tests.support.builders import a_sku, an_order, place_command
-from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, the_trade, waiting
+from tests.support.channel import cancel, start
 from tests.support.database import Database, forget_settings
 from tests.support.late import reinstating
 
@@ -42,14 +27,10 @@ MEMBER = 42
 LINES = {1001: 2, 1002: 1}
 
 
-@dataclass(frozen=True)
-class Flow:
-    """``done`` says whether an outcome of ``run`` means that the work is done."""
-
+class Flow(NamedTuple):
     name: str
     prepare: Callable[[Database], None]
     run: Callable[[Database], object]
-    done: Callable[[object], bool]
 
     def __str__(self) -> str:
         return self.name
@@ -125,11 +106,6 @@ def _revivable_in_vain(database: Database) -> None:
     _an_entry_takes(database, 1001, 10)
 
 
-def _told_of_a_refund(database: Database) -> None:
-    _ordered(database)
-    accept(a_notice(database, NoticeKind.REFUND))
-
-
 def _unmatched(database: Database) -> None:
     _ordered(database)
     accept(replace(a_notice(database), out_trade_no="nobody"))
@@ -137,18 +113,6 @@ def _unmatched(database: Database) -> None:
 
 def _reinstate(database: Database) -> object:
     return reinstate(database.value("SELECT id FROM oms_order"))
-
-
-def _ask(database: Database) -> object:
-    """As sweeps do until it is decided; the lease of whoever died over it is over by then."""
-    while database.count("oms_notice", state="QUERY_DUE"):
-        database.execute("UPDATE oms_notice SET asks = 0, next_ask_at = NOW(3)")
-        question = claim_notice(database.value("SELECT id FROM oms_notice"))
-        if question is not None:
-            order = database.one("SELECT order_no, pay_amount FROM oms_order")
-            trade = the_trade(out_trade_no=order["order_no"], total_amount=order["pay_amount"])
-            return conclude(question, ask(ScriptedChannel(query=Done(trade)), question))
-    return None
 
 
 def _attach(database: Database) -> object:
@@ -227,73 +191,25 @@ def a_notice(database: Database, kind: NoticeKind = NoticeKind.PAYMENT) -> Trade
     )
 
 
-def _with_a_page(database: Database) -> None:
-    _ordered(database)
-    _start(database)
-
-
-def _with_a_page_that_is_over(database: Database) -> None:
-    _with_a_page(database)
-    for table in ("oms_order", "oms_payment_attempt"):
-        database.execute(f"UPDATE {table} SET expires_at = NOW(3) - INTERVAL 2 MINUTE")  # noqa: S608
-
-
 def _start(database: Database) -> object:
     return start(database.value("SELECT order_no FROM oms_order"), member_id=MEMBER)
 
 
-def _cancel_what_is_unpaid(database: Database) -> object:
-    order_no = database.value("SELECT order_no FROM oms_order")
-    return cancel(MEMBER, order_no, ScriptedChannel(query=waiting, close=Done(None)))
-
-
-def _ask_about_what_is_unpaid(database: Database) -> object:
-    return _sweep_after_the_lease(database, ScriptedChannel(query=waiting, close=Done(None)))
-
-
-def _ask_about_what_is_paid(database: Database) -> object:
-    amount = database.value("SELECT pay_amount FROM oms_order")
-    return _sweep_after_the_lease(database, ScriptedChannel(query=lambda no: paid(no, str(amount))))
-
-
-def _sweep_after_the_lease(database: Database, channel: ScriptedChannel) -> object:
-    """The order's status, once whoever died before is relieved."""
-    database.execute(
-        "UPDATE oms_payment_attempt SET next_ask_at = NOW(3) WHERE next_ask_at IS NOT NULL"
-    )
-    sweep(lambda: True, channel)
-    return database.value("SELECT status FROM oms_order")
-
-
-# One transaction each.
 FLOWS = (
-    Flow("place", _skus, _place, lambda outcome: isinstance(outcome, Placed | Replayed)),
-    Flow("hold", _in_line, _hold, lambda outcome: isinstance(outcome, Held | NotWaiting)),
-    Flow("sell_out", _in_line_in_vain, _hold, lambda o: isinstance(o, SoldOut | NotWaiting)),
-    Flow("expire", _overdue, _expire, lambda outcome: outcome in {True, False}),
-    Flow("cancel", _ordered, _cancel, lambda outcome: isinstance(outcome, Closed)),
-    Flow("pay", _ordered, _pay, lambda o: o in {Result.APPLIED, Result.REPLAYED}),
-    Flow("pay_late", _cancelled, _pay, lambda o: o in {Result.REFUND_PENDING, Result.REPLAYED}),
-    Flow("refund", _paid, _refund, lambda o: o in {Result.REFUND_RECORDED, Result.REPLAYED}),
-    Flow("start", _ordered, _start, lambda outcome: isinstance(outcome, Started)),
-    Flow("ask_refund", _sold, _ask_refund, lambda outcome: isinstance(outcome, Asked)),
-    Flow("give_back", _unmatched, _give_back, lambda outcome: isinstance(outcome, GivenBack)),
-    Flow("reinstate", _revivable, _reinstate, lambda o: isinstance(o, Reinstated | NothingLate)),
-    Flow(
-        "reinstate_in_vain",
-        _revivable_in_vain,
-        _reinstate,
-        lambda o: isinstance(o, SentBack | NothingLate),
-    ),
-    Flow("attach", _unmatched, _attach, lambda outcome: isinstance(outcome, Attached)),
-    Flow("confirm", _paid, _confirm, lambda outcome: isinstance(outcome, Confirmed)),
-    Flow("release", _cancelled, _release, lambda outcome: isinstance(outcome, Released)),
-)
-
-# The channel is asked between two transactions.
-TALKS = (
-    Flow("cancel_asked", _with_a_page, _cancel_what_is_unpaid, lambda o: isinstance(o, Closed)),
-    Flow("expire_asked", _with_a_page_that_is_over, _ask_about_what_is_unpaid, "CLOSED".__eq__),
-    Flow("poll_paid", _with_a_page, _ask_about_what_is_paid, "PAID".__eq__),
-    Flow("ask", _told_of_a_refund, _ask, lambda o: o in {Result.REFUND_RECORDED, None}),
+    Flow("place", _skus, _place),
+    Flow("hold", _in_line, _hold),
+    Flow("sell_out", _in_line_in_vain, _hold),
+    Flow("expire", _overdue, _expire),
+    Flow("cancel", _ordered, _cancel),
+    Flow("pay", _ordered, _pay),
+    Flow("pay_late", _cancelled, _pay),
+    Flow("refund", _paid, _refund),
+    Flow("start", _ordered, _start),
+    Flow("ask_refund", _sold, _ask_refund),
+    Flow("give_back", _unmatched, _give_back),
+    Flow("reinstate", _revivable, _reinstate),
+    Flow("reinstate_in_vain", _revivable_in_vain, _reinstate),
+    Flow("attach", _unmatched, _attach),
+    Flow("confirm", _paid, _confirm),
+    Flow("release", _cancelled, _release),
 )

@@ -6,6 +6,7 @@ harmless, since consumers decide by state, and a repeated payment notice stages 
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from operator import itemgetter
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 from tests.support.database import Database, Row
 
 type Rows = Mapping[str, list[Row]]
+type Told = Mapping[str, list[str]]
 
 # How many tries or questions it took is no part of what came of them.
 # told_amount: an answer that was lost tells no total.
@@ -79,4 +81,14 @@ def retold(
 
     lines = {table: sorted(line(table, row) for row in found) for table, found in rows.items()}
     lines["outbox"] = sorted(set(lines.get("outbox", ())))
+    return lines
+
+
+def differences(expected: Told, found: Told) -> list[str]:
+    """The rows that only one of both has, as often as it has them more: missing (-) or more (+)."""
+    lines = []
+    for table in sorted(expected.keys() | found.keys()):
+        ours, theirs = Counter(expected.get(table)), Counter(found.get(table))
+        lines += [f"- {table}: {row}" for row in (ours - theirs).elements()]
+        lines += [f"+ {table}: {row}" for row in (theirs - ours).elements()]
     return lines

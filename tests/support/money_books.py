@@ -25,6 +25,16 @@ class Back(NamedTuple):
     amount: Decimal
 
 
+def assert_agree(database: Database, books: Books) -> None:
+    """Every trade and every refund of ours is in both, and each refund was done once."""
+    paid, back = theirs(books), executed(books)
+    assert ours(database) == paid, f"trades at Alipay's: {paid}"
+    assert in_the_ledger(database) == paid, f"trades at Alipay's: {paid}"
+    assert done(database) == back, f"refunds at Alipay's: {back}"
+    numbers = Counter(refund.out_request_no for refund in back.elements())
+    assert set(numbers.values()) <= {1}, numbers
+
+
 def paid_trades(books: Books) -> dict[str, Trade]:
     return {trade.trade_no: trade for trade in books.trades() if trade.paid_at is not None}
 

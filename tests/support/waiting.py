@@ -18,19 +18,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         between_looks.wait(0.002)
 
 
-def until_session_is_gone(database: Database, thread_id: int) -> None:
-    """Wait until the engine has ended a session, and so rolled back what it had open."""
-    wait_until(
-        lambda: (
-            database.value(
-                "SELECT COUNT(*) FROM performance_schema.threads WHERE processlist_id = %s",
-                (thread_id,),
-            )
-            == 0
-        )
-    )
-
-
 def until_someone_waits_for_a_row(database: Database) -> None:
     """Wait until a transaction in this schema waits for another's lock."""
     wait_until(

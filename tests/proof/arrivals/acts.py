@@ -5,7 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from tests.proof.arrivals.standing import insert
+from tests.proof.arrivals.snapshots import insert
 from tests.proof.world import World
 from tests.support import api, http_events, passing_time
 from tests.support.database import Row
@@ -47,17 +47,17 @@ def pay(world: World) -> str:
 
 def give_back(world: World, trade_no: str, *amounts: Decimal) -> None:
     """An operator of the merchant's console."""
-    books = world.alipay.service.books
+    books = world.books
     for n, amount in enumerate(amounts, 1):
         world.clock.ahead += timedelta(seconds=5)
-        books.refund(books.find(trade_no=trade_no), amount, f"C{n}")
+        books.refund(books.find(trade_no=trade_no), amount, f"console-{n}")
 
 
 # --- its money -----------------------------------------------------------------------------------
 
 
 def paid_and_finished(world: World) -> None:
-    world.alipay.service.books.finish(pay(world))
+    world.books.finish(pay(world))
 
 
 def given_back_in_part(world: World) -> None:
@@ -71,7 +71,7 @@ def given_back_in_parts(world: World) -> None:
 def given_back_until_it_was_over(world: World) -> None:
     trade_no = pay(world)
     give_back(world, trade_no, PART)
-    world.alipay.service.books.finish(trade_no)
+    world.books.finish(trade_no)
 
 
 def given_back_in_whole(world: World) -> None:
@@ -142,7 +142,7 @@ def paid_a_wrong_sum(world: World) -> None:
 
 def closed_by_the_channel(world: World) -> None:
     place(world)
-    books, number = world.alipay.service.books, open_a_page(world)
+    books, number = world.books, open_a_page(world)
     books.open(number)
     books.close(out_trade_no=number)
 

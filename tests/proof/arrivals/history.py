@@ -13,12 +13,15 @@ when and under which id Alipay told of one that this order had it make anew.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final
 
+from infra.local.alipay_gateway.shapes import Trade
 from tests.proof.arrivals.kinds import Arrival, Told, commands_sent, notices_sent
 from tests.proof.arrivals.lives import Life
-from tests.proof.arrivals.standing import Shelf, Standing
+from tests.proof.arrivals.snapshots import Snapshot, Snapshots
 from tests.proof.world import World
+from tests.support import histories
 from tests.support.histories import DROPPED, Rows, retold
 from tests.support.money_storm import ROUND
 
@@ -36,7 +39,7 @@ class Moment:
     """Where a history has come to: ``pending`` was staged or told in it and has not arrived since,
     or failed; ``kept`` was acknowledged."""
 
-    standing: Standing
+    snapshot: Snapshot
     pending: Mapping[str, Arrival]
     kept: frozenset[str] = frozenset()
 
@@ -47,7 +50,7 @@ class Begun:
 
     life: Life
     world: World
-    shelf: Shelf
+    snapshots: Snapshots
     start: Moment
     arrivals: Mapping[str, Arrival]
     before: int
@@ -61,60 +64,60 @@ class Left:
     refunds: Mapping[str, Any]
 
 
-def begin(world: World, shelf: Shelf, life: Life) -> Begun:
+def begin(world: World, snapshots: Snapshots, life: Life) -> Begun:
     """Live ``life`` once, to see what it sends; then let the world stand at its beginning."""
     bystander = world.place("bystander", member=7)
     assert bystander.status == 201, bystander.text
     before = world.database.value("SELECT COALESCE(MAX(id), 0) FROM outbox")
     life.begin(world)
-    start = shelf.take_down()
+    start = snapshots.take()
     acts = {act.name: act for act in life.acts}
     for act in life.acts:
         act.arrive(world)
     while world.deliver() or world.tell():  # a queue is faster than Alipay
         pass
-    lived = shelf.take_down()
+    lived = snapshots.take()
     sent = commands_sent(world, lived.rows, before)
     told = notices_sent(world, world.alipay.notices)
     arrivals = {
         name: one for name, one in {**acts, **sent, **told}.items() if name not in life.lost
     }
     start = replace(start, messages=(), letters=())
-    return Begun(life, world, shelf, Moment(start, {}), arrivals, before)
+    return Begun(life, world, snapshots, Moment(start, {}), arrivals, before)
 
 
 def go_on(begun: Begun, moment: Moment, arrival: Arrival) -> Moment:
     """Let the world stand at ``moment`` and deliver ``arrival``. Raises where a promise broke."""
-    begun.shelf.put_back(moment.standing)
+    begun.snapshots.restore(moment.snapshot)
     begun.world.clock.ahead += ROUND  # or Alipay would refuse a second refund for coming too soon
     is_kept = arrival.arrive(begun.world)
-    standing = begun.shelf.take_down()
+    snapshot = begun.snapshots.take()
     pending = {name: one for name, one in moment.pending.items() if name != arrival.name}
-    pending |= _newly_sent(begun, moment, standing, arrival)
+    pending |= _newly_sent(begun, moment, snapshot, arrival)
     if not is_kept:
         pending[arrival.name] = arrival
     kept = moment.kept | {arrival.name} if is_kept else moment.kept
-    after = Moment(replace(standing, messages=(), letters=()), pending, kept)
+    after = Moment(replace(snapshot, messages=(), letters=()), pending, kept)
     _check(begun, after, arrival.name)
     return after
 
 
 def _newly_sent(
-    begun: Begun, moment: Moment, standing: Standing, delivered: Arrival
+    begun: Begun, moment: Moment, snapshot: Snapshot, delivered: Arrival
 ) -> dict[str, Arrival]:
     """What a delivery staged, and what Alipay has to tell since: not what it was just heard to
     tell."""
-    youngest = max((row["id"] for row in moment.standing.rows["outbox"]), default=begun.before)
+    youngest = max((row["id"] for row in moment.snapshot.rows["outbox"]), default=begun.before)
     encode = begun.world.alipay.service.post.encode
-    told = notices_sent(begun.world, [encode(one.notice.words) for one in standing.letters])
-    new: dict[str, Arrival] = {**commands_sent(begun.world, standing.rows, youngest), **told}
+    told = notices_sent(begun.world, [encode(one.notice.words) for one in snapshot.letters])
+    new: dict[str, Arrival] = {**commands_sent(begun.world, snapshot.rows, youngest), **told}
     if isinstance(delivered, Told):
         new.pop(delivered.name, None)
     return {name: begun.arrivals.get(name, one) for name, one in new.items()}
 
 
 def _check(begun: Begun, moment: Moment, came: str) -> None:
-    rows = moment.standing.rows
+    rows = moment.snapshot.rows
     for name in moment.kept & begun.arrivals.keys():
         why = begun.arrivals[name].broken(rows, just_now=name == came)
         assert why is None, f"{name}: {why}"
@@ -157,32 +160,25 @@ def settle(begun: Begun, moment: Moment) -> Moment:
 def ends(begun: Begun, moment: Moment) -> tuple[Left, Left]:
     """What is left before any time has passed, and at rest."""
     settled = settle(begun, moment)
-    begun.shelf.put_back(settled.standing)
+    begun.snapshots.restore(settled.snapshot)
     begun.world.come_to_rest()
-    return _left(begun, settled.standing), _left(begun, begun.shelf.take_down())
+    return _left(begun, settled.snapshot), _left(begun, begun.snapshots.take())
 
 
-def _left(begun: Begun, standing: Standing) -> Left:
-    rows = {table: found for table, found in standing.rows.items() if table not in _LEFT_OUT}
-    refunds = {
-        trade.trade_no: sorted((refund.out_request_no, refund.amount) for refund in trade.refunds)
-        for trade in standing.trades.values()
-    }
+def _left(begun: Begun, snapshot: Snapshot) -> Left:
+    rows = {table: found for table, found in snapshot.rows.items() if table not in _LEFT_OUT}
+    refunds = {trade.trade_no: sorted(refunds_of(trade)) for trade in snapshot.trades.values()}
     return Left(retold(rows, _APART | begun.life.apart), refunds)
 
 
 def differences(natural: Left, found: Left) -> list[str]:
     """Which lines are missing (-) and which are there instead (+)."""
-    lines = [
-        f"{sign} {table}: {line}"
-        for table in natural.rows
-        for sign, ours, theirs in (
-            ("-", natural.rows[table], found.rows[table]),
-            ("+", found.rows[table], natural.rows[table]),
-        )
-        for line in ours
-        if line not in theirs
-    ]
+    lines = histories.differences(natural.rows, found.rows)
     if found.refunds != natural.refunds:
         lines.append(f"refunds at Alipay's: {natural.refunds}, not {found.refunds}")
     return lines
+
+
+def refunds_of(trade: Trade) -> tuple[tuple[str, Decimal], ...]:
+    """By whatever name and of how much, in the order in which they were done."""
+    return tuple((refund.out_request_no, refund.amount) for refund in trade.refunds)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from infra.local.alipay_gateway.shapes import Status, Trade
-from tests.proof.arrivals.standing import Standing
+from tests.proof.arrivals.snapshots import Snapshot
 from tests.proof.world import World
 from tests.support import notices
 from tests.support.batches import a_record, batch, failed_ids
@@ -34,7 +34,7 @@ class Arrival(Protocol):
     def arrive(self, world: World) -> bool:
         """Deliver it; False where it must come again."""
 
-    def was_sent(self, standing: Standing) -> bool:
+    def was_sent(self, snapshot: Snapshot) -> bool:
         """Whether it could arrive now, had nobody sent it before its time."""
 
     def broken(self, rows: Rows, *, just_now: bool) -> str | None:
@@ -52,7 +52,7 @@ class Act:
         self.do(world)
         return True
 
-    def was_sent(self, _: Standing) -> bool:
+    def was_sent(self, _: Snapshot) -> bool:
         return True
 
     def broken(self, _: Rows, *, just_now: bool) -> str | None:
@@ -74,14 +74,14 @@ class Told:
         return dict(parse_qsl(self.body.decode(), keep_blank_values=True))
 
     def arrive(self, world: World) -> bool:
-        books = world.alipay.service.books
+        books = world.books
         trade = books.find(trade_no=self.words["trade_no"])
         if self.refund is not None and not self._is_in(trade):
             books.refund(trade, self.refund, self.words["out_biz_no"])
         return bool(notices.answer(notices.http_event(self.body))["body"] == "success")
 
-    def was_sent(self, standing: Standing) -> bool:
-        return self.refund is None or self._is_in(standing.trades[self.words["trade_no"]])
+    def was_sent(self, snapshot: Snapshot) -> bool:
+        return self.refund is None or self._is_in(snapshot.trades[self.words["trade_no"]])
 
     def broken(self, rows: Rows, *, just_now: bool) -> str | None:
         is_known = any(row["notify_id"] == self.words["notify_id"] for row in rows["oms_notice"])
@@ -106,9 +106,9 @@ class Message:
     def arrive(self, _: World) -> bool:
         return _deliver(self.queue, self.command["reservation_id"], self.name, self.payload)
 
-    def was_sent(self, standing: Standing) -> bool:
+    def was_sent(self, snapshot: Snapshot) -> bool:
         of_it = (self.queue, self.command["reservation_id"])
-        return any((row["queue"], row["group_key"]) == of_it for row in standing.rows["outbox"])
+        return any((row["queue"], row["group_key"]) == of_it for row in snapshot.rows["outbox"])
 
     def broken(self, rows: Rows, *, just_now: bool) -> str | None:
         """It is done, or it was refused by name, which nothing may be that a paid order needs."""
@@ -156,8 +156,8 @@ class RefundMessage:
         payload = json.dumps(json.loads(self.payload) | {"refund_id": row["id"]})
         return _deliver("refund", str(row["payment_id"]), self.name, payload)
 
-    def was_sent(self, standing: Standing) -> bool:
-        numbers = {row["out_request_no"] for row in standing.rows["oms_refund"]}
+    def was_sent(self, snapshot: Snapshot) -> bool:
+        numbers = {row["out_request_no"] for row in snapshot.rows["oms_refund"]}
         return self.out_request_no in numbers
 
     def broken(self, _: Rows, *, just_now: bool) -> str | None:
@@ -203,7 +203,7 @@ def notices_sent(world: World, bodies: Sequence[bytes]) -> dict[str, Told]:
 
 def _told(world: World, body: bytes) -> Told:
     words = dict(parse_qsl(body.decode(), keep_blank_values=True))
-    trade = world.alipay.service.books.find(trade_no=words["trade_no"])
+    trade = world.books.find(trade_no=words["trade_no"])
     nth = _nth_trade(world, trade.trade_no)
     number = words.get("out_biz_no")
     if number is not None:
@@ -220,5 +220,5 @@ def _told(world: World, body: bytes) -> Told:
 
 
 def _nth_trade(world: World, trade_no: str) -> int:
-    trades = [trade.trade_no for trade in world.alipay.service.books.trades()]
+    trades = [trade.trade_no for trade in world.books.trades()]
     return trades.index(trade_no) + 1

@@ -14,9 +14,18 @@ from functools import partial
 from math import factorial, prod
 from typing import Final
 
-from tests.proof.arrivals.history import Begun, Left, Moment, begin, differences, ends, go_on
+from tests.proof.arrivals.history import (
+    Begun,
+    Left,
+    Moment,
+    begin,
+    differences,
+    ends,
+    go_on,
+    refunds_of,
+)
 from tests.proof.arrivals.lives import Life
-from tests.proof.arrivals.standing import Shelf
+from tests.proof.arrivals.snapshots import Snapshots
 from tests.proof.section import Tally
 from tests.proof.world import World
 from tests.support.histories import retold
@@ -44,9 +53,9 @@ def count_orders(kinds: int, times: int) -> int:
 class Orders:
     """Of one life, which begins in ``world``."""
 
-    def __init__(self, world: World, shelf: Shelf, life: Life) -> None:
+    def __init__(self, world: World, snapshots: Snapshots, life: Life) -> None:
         self.life = life
-        self.begun: Begun = begin(world, shelf, life)
+        self.begun: Begun = begin(world, snapshots, life)
         self._natural: dict[str, tuple[Left, Left]] = {}
 
     def try_all(self, times: int, tally: Tally) -> None:
@@ -98,7 +107,7 @@ class Orders:
             name
             for name, arrival in self.begun.arrivals.items()
             if came[name] < times
-            and (not self.life.only_sent or arrival.was_sent(node.moment.standing))
+            and (not self.life.only_sent or arrival.was_sent(node.moment.snapshot))
         ]
 
     # --- one step --------------------------------------------------------------------------------
@@ -111,22 +120,20 @@ class Orders:
 
     def _after(self, node: Node, name: str) -> Node:
         arrival = self.begun.arrivals[name]
-        if self.life.only_sent and not arrival.was_sent(node.moment.standing):
+        if self.life.only_sent and not arrival.was_sent(node.moment.snapshot):
             return node
         moment = go_on(self.begun, node.moment, arrival)
         return Node((*node.path, name), moment, node.ways)
 
     def _key(self, node: Node) -> object:
-        standing = node.moment.standing
+        snapshot = node.moment.snapshot
         return (
             frozenset(Counter(node.path).items()),
             self._turn(node.path),
             node.moment.kept,
             frozenset(node.moment.pending),
-            str(retold(standing.rows, _NAMES)),
-            str(
-                [(r.out_request_no, r.amount) for t in standing.trades.values() for r in t.refunds]
-            ),
+            str(retold(snapshot.rows, _NAMES)),
+            tuple((trade.status, refunds_of(trade)) for trade in snapshot.trades.values()),
         )
 
     # --- an end ----------------------------------------------------------------------------------
@@ -155,8 +162,8 @@ class Orders:
 
     def _naturally_on(self, node: Node) -> Node:
         while missing := self._next(node, times=1):
-            standing = node.moment.standing
-            sent = (name for name in missing if self.begun.arrivals[name].was_sent(standing))
+            snapshot = node.moment.snapshot
+            sent = (name for name in missing if self.begun.arrivals[name].was_sent(snapshot))
             node = self._after(node, next(sent, missing[0]))
         return node
 
@@ -164,7 +171,7 @@ class Orders:
         rows = self.begun.world.database.rows
         [order] = rows("SELECT status, close_reason FROM oms_order WHERE member_id = 42")
         states = {r["trade_no"]: r["state"] for r in rows("SELECT * FROM oms_order_payment")}
-        trades = [trade.trade_no for trade in self.begun.world.alipay.service.books.trades()]
+        trades = [trade.trade_no for trade in self.begun.world.books.trades()]
         of_trades = tuple(states[trade_no] for trade_no in trades if trade_no in states)
         end = (order["status"], order["close_reason"], of_trades)
         assert end == self.life.ends[turn], f"{turn} first"

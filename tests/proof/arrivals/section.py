@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.proof.arrivals.lives import BY_NAME, LIVES
 from tests.proof.arrivals.orders import Orders
-from tests.proof.arrivals.standing import a_shelf
+from tests.proof.arrivals.snapshots import snapshots_of
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.proof.world import a_world
 from tests.support.database import Database
@@ -45,8 +45,8 @@ def _parts(_: Extent) -> Sequence[str]:
 @contextmanager
 def _orders(database: Database, part: str) -> Iterator[Orders]:
     life = BY_NAME[part]
-    with a_world(database, policy=life.policy) as world, a_shelf(world) as shelf:
-        yield Orders(world, shelf, life)
+    with a_world(database, policy=life.policy) as world, snapshots_of(world) as snapshots:
+        yield Orders(world, snapshots, life)
 
 
 SECTION: Final = Section(

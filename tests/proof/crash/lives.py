@@ -99,7 +99,7 @@ def a_page(world: World, order_no: str, product: str = "page", *, opened: bool =
     """To pay by, opened by its buyer; its out_trade_no."""
     number = str(world.start(order_no, product).document["out_trade_no"])
     if opened:
-        world.alipay.service.books.open(number)
+        world.books.open(number)
     return number
 
 

@@ -77,7 +77,7 @@ def notice_of_all_that_went_back(world: World) -> Act:
 @life("alipay_notify")
 def notice_of_an_end_unpaid(world: World) -> Act:
     _, number = an_opened_order(world)
-    world.alipay.service.books.close(out_trade_no=number)
+    world.books.close(out_trade_no=number)
     return telling(world)
 
 
@@ -86,7 +86,7 @@ def notice_before_its_payment(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "late")
     _, number = an_opened_order(world)
     trade = world.pay(number)
-    world.alipay.service.books.refund(trade, Decimal("5.00"), "console-1")
+    world.books.refund(trade, Decimal("5.00"), "console-1")
     return telling(world)
 
 
@@ -101,7 +101,7 @@ def _refunded_in_the_console(world: World, amount: Decimal | None = None) -> Non
     _, number = an_opened_order(world)
     trade = world.pay(number)
     world.settle()
-    world.alipay.service.books.refund(trade, amount or trade.amount, "console-1")
+    world.books.refund(trade, amount or trade.amount, "console-1")
 
 
 # --- stock ----------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def reinstate_in_vain(world: World) -> Act:
 def paid_in_time_and_late(world: World) -> None:
     """An order expired before anybody told that it was paid in its time."""
     order_no = an_order(world)
-    passing_time.some_time(world.database, passing_time.TTL + timedelta(minutes=1))
+    world.pass_time(passing_time.TTL + timedelta(minutes=1))
     world.sweep()
     world.settle()
     with world.clock.back(timedelta(minutes=5)):
@@ -177,7 +177,7 @@ def refund(world: World) -> Act:
 def refund_while_the_balance_is_short(world: World) -> Act:
     paid_after_a_cancel(world)
     world.tell()
-    world.alipay.service.books.set_balance(Decimal(0))
+    world.books.set_balance(Decimal(0))
     return delivering(world, "refund")
 
 
@@ -197,6 +197,6 @@ def _asking_about_a_refund(world: World, fault: str) -> Act:
     world.tell()
     world.alipay.faults.add(REFUND, fault)
     world.deliver("refund")
-    passing_time.some_time(world.database, timedelta(seconds=61))
+    world.pass_time(timedelta(seconds=61))
     world.sweep()
     return delivering(world, "refund")

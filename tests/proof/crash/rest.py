@@ -1,11 +1,9 @@
 """What must hold when a life is over, whatever happened in it."""
 
 import re
-from collections import Counter
 from typing import Final
 
 from tests.proof.world import World
-from tests.support import money_books
 from tests.support.histories import DROPPED, what_is_left
 
 type Rows = dict[str, list[str]]
@@ -20,7 +18,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+]+")
 
 def rows(world: World) -> Rows:
     """To compare two lives by: Alipay numbers its trades and notices anew in each."""
-    trades = world.alipay.service.books.trades()
+    trades = world.books.trades()
     named = {trade.trade_no: f"trade {n}" for n, trade in enumerate(trades, 1)}
     notices = world.database.rows("SELECT notify_id FROM oms_notice")
     named |= {row["notify_id"]: "a notice" for row in notices}
@@ -35,30 +33,9 @@ def rows(world: World) -> Rows:
     }
 
 
-def difference(expected: Rows, found: Rows) -> str:
-    """The rows that only one of both has; nothing where they are the same."""
-    lines = []
-    for table in sorted(expected.keys() | found.keys()):
-        missing, more = Counter(expected.get(table)), Counter(found.get(table))
-        lines += [f"- {table} {row}" for row in (missing - more).elements()]
-        lines += [f"+ {table} {row}" for row in (more - missing).elements()]
-    return "\n".join(lines)
-
-
 def check_sends(world: World) -> None:
     """A message that a queue took was written, and one that is marked as sent was taken."""
     staged = world.database.rows("SELECT message_id, sent_at FROM outbox")
     assert world.wire.taken <= {row["message_id"] for row in staged}, "sent, and not written"
     marked = {row["message_id"] for row in staged if row["sent_at"] is not None}
     assert marked <= world.wire.taken, "marked as sent, and not sent"
-
-
-def check_money(world: World) -> None:
-    """Our books are Alipay's, and no refund was done twice."""
-    books = world.alipay.service.books
-    ours = money_books.ours(world.database)
-    assert ours == money_books.theirs(books)
-    assert ours == money_books.in_the_ledger(world.database)
-    executed = money_books.executed(books)
-    assert executed == money_books.done(world.database)
-    assert not executed or max(executed.values()) == 1

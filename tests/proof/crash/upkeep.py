@@ -47,7 +47,7 @@ def relay(world: World) -> Act:
         world.tell()
         world.pay(number, Decimal("9.90"))
         world.tell()
-    passing_time.some_time(world.database, _A_MINUTE)
+    world.pass_time(_A_MINUTE)
     return lambda: world.relay()["failed"] == 0
 
 
@@ -57,21 +57,21 @@ def relay(world: World) -> Act:
 @life("sweep_expired")
 def expire(world: World) -> Act:
     an_order(world)
-    passing_time.some_time(world.database, _ITS_TIME)
+    world.pass_time(_ITS_TIME)
     return _sweeping(world)
 
 
 @life("sweep_expired")
 def expire_with_a_page(world: World) -> Act:
     an_opened_order(world)
-    passing_time.some_time(world.database, _ITS_TIME)
+    world.pass_time(_ITS_TIME)
     return _sweeping(world)
 
 
 @life("sweep_expired")
 def expire_with_a_page_that_nobody_opened(world: World) -> Act:
     a_page(world, an_order(world), opened=False)
-    passing_time.some_time(world.database, _ITS_TIME)
+    world.pass_time(_ITS_TIME)
     return _sweeping(world)
 
 
@@ -79,7 +79,7 @@ def expire_with_a_page_that_nobody_opened(world: World) -> Act:
 def expire_in_line(world: World) -> Act:
     an_order_in_line(world)
     world.wire.lose()
-    passing_time.some_time(world.database, timedelta(minutes=6))
+    world.pass_time(timedelta(minutes=6))
     return _sweeping(world)
 
 
@@ -88,7 +88,7 @@ def find_out_what_was_paid(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "never")
     _, number = an_opened_order(world)
     world.pay(number)
-    passing_time.some_time(world.database, _A_MINUTE)
+    world.pass_time(_A_MINUTE)
     return _sweeping(world)
 
 
@@ -97,7 +97,7 @@ def find_out_what_was_paid_when_its_time_is_over(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "never")
     _, number = an_opened_order(world)
     world.pay(number)
-    passing_time.some_time(world.database, _ITS_TIME)
+    world.pass_time(_ITS_TIME)
     return _sweeping(world)
 
 
@@ -107,9 +107,9 @@ def find_out_what_a_notice_meant(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "never")
     _, number = an_opened_order(world)
     trade = world.pay(number)
-    world.alipay.service.books.refund(trade, Decimal("5.00"), "console-1")
+    world.books.refund(trade, Decimal("5.00"), "console-1")
     world.tell()
-    passing_time.some_time(world.database, _A_MINUTE)
+    world.pass_time(_A_MINUTE)
     return _sweeping(world)
 
 
@@ -161,13 +161,13 @@ def ask_for_a_refund_that_nobody_asked_for(world: World) -> Act:
 def settle_a_hold_that_outlived_its_order(world: World) -> Act:
     world.cancel(an_order(world))
     world.wire.lose()
-    passing_time.some_time(world.database, timedelta(hours=1))
+    world.pass_time(timedelta(hours=1))
     return _sweeping(world)
 
 
 def _sweeping_what_was_lost(world: World) -> Act:
     world.wire.lose()
-    passing_time.some_time(world.database, _A_MINUTE)
+    world.pass_time(_A_MINUTE)
     return _sweeping(world)
 
 

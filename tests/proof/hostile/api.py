@@ -84,7 +84,7 @@ class Call:
         return http_events.send(HANDLERS[route], self.event(claims))
 
 
-class FrontDoor(BaseAdapter):
+class HttpApi(BaseAdapter):
     """``answered`` keeps what came."""
 
     def __init__(self) -> None:

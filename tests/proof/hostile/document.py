@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import requests
@@ -55,6 +56,8 @@ CHECKS: Final = (
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 )
+# In place of a status.
+NOWHERE: Final = 0
 # Of data that does not fit.
 REFUSALS: Final = (checks.negative_data_rejection, checks.missing_required_header)
 
@@ -69,6 +72,7 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
             while waiting and rows_of(database) == before:
                 name, case = waiting.pop(0)
                 tally.attempt(name, partial(_count, answered, world, case))
+    tally.tried -= answered[NOWHERE]
     # What is refused throughout has shown nothing of what is beyond the refusals.
     tally.attempt("", partial(_assert_taken, answered))
 
@@ -81,14 +85,14 @@ def replay(database: Database, part: str, name: str) -> None:
 
 
 def _try(world: World, case: Any) -> int:
-    """Send it and judge the answer, which is left as the status; 0 where it came to no function."""
+    """Send it and judge the answer; its status, or NOWHERE if it came to no function."""
     request = _prepared(case)
     call = Call.of(request)
     before = rows_of(world.database)
     try:
         answer = call.send()
     except Unrouted:
-        return 0
+        return NOWHERE
     told = f"{call}\n{answer}"
     if call.route != NOTIFY:
         responses = DOCUMENT["paths"][case.operation.path][case.operation.method]["responses"]
@@ -101,6 +105,8 @@ def _try(world: World, case: Any) -> int:
         assert rows_of(world.database) == before, f"it left something: {told}"
     elif rows_of(world.database) != before:
         assert_sound(world)
+    else:
+        assert answer.status != HTTPStatus.CREATED, f"it left nothing: {told}"
     return answer.status
 
 
@@ -129,7 +135,7 @@ def _drawn(part: str, extent: Extent) -> Iterator[tuple[str, Any]]:
     """The requests of an operation, each under its name."""
     path, method = OPERATIONS[part.removeprefix("document-")]
     operation = schema()[path][method.upper()]
-    # Alipay's form may be anything, so that nothing fails to fit it: hostile_fuzz is about that.
+    # Alipay's form may be anything, so that nothing fails to fit it: fuzz.py is about that.
     modes = GenerationMode if f"{method} {path}" != NOTIFY else [GenerationMode.POSITIVE]
     for mode in modes:
         chance = random.Random(extent.seed)

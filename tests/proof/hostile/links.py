@@ -13,7 +13,7 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, seed, settings
 from schemathesis.generation.stateful.state_machine import APIStateMachine
 
-from tests.proof.hostile.api import ADDRESS, FrontDoor
+from tests.proof.hostile.api import ADDRESS, HttpApi
 from tests.proof.hostile.document import CHECKS, DOCUMENT, assert_checked, schema_of
 from tests.proof.hostile.shop import SKUS, a_shop, assert_sound
 from tests.proof.section import Extent, Form, Tally
@@ -71,21 +71,21 @@ def walk(database: Database, extent: Extent, calls: list[object]) -> None:
         def setup(self) -> None:
             self.open = ExitStack()
             self.world = self.open.enter_context(a_shop(database))
-            self.door = FrontDoor()
+            self.http_api = HttpApi()
 
         def teardown(self) -> None:
             with self.open:
-                calls.extend(self.door.answered)
+                calls.extend(self.http_api.answered)
                 assert_sound(self.world)
 
         def before_call(self, case: Any) -> None:
             _order_what_is_there(case.body)
 
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
-            return {"base_url": ADDRESS, "session": self.door.session()}
+            return {"base_url": ADDRESS, "session": self.http_api.session()}
 
         def validate_response(self, response: Any, case: Any, **_: Any) -> None:
-            call, answer = self.door.answered[-1]
+            call, answer = self.http_api.answered[-1]
             responses = case.operation.definition.raw["responses"]
             wrong = api.undocumented(answer, responses)
             assert not wrong, f"{wrong}: {call}\n{answer}"

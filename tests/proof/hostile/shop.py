@@ -66,7 +66,7 @@ def assert_sound(world: World) -> None:
 
 def _nobodys(world: World) -> None:
     """Alipay knows the trade, under the number that is ours to choose here."""
-    books = world.alipay.service.books
+    books = world.books
     with pytest.MonkeyPatch.context() as patch:
         made = books._new
         patch.setattr(books, "_new", lambda *said: replace(made(*said), trade_no=WAITING))

@@ -1,23 +1,19 @@
-"""Encounters of money: paid twice, given back, told of, revived."""
+"""Encounters of money: paid twice, given back, told of."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
 from lockstep.alipay.model import NoticeKind
-from lockstep.inventory.release import release
-from lockstep.orders.close import expire
 from lockstep.orders.model import Order
-from lockstep.orders.place import place
 from lockstep.payments.accept import accept
 from lockstep.payments.ask_refund import AskRefund, ask_refund
 from lockstep.payments.attach import attach
 from lockstep.payments.give_back import GiveBack, give_back
 from lockstep.payments.model import Result
-from lockstep.payments.reinstate import reinstate
 from tests.proof.interleavings.encounters import (
     PAID,
+    PAID_TWICE,
     Encounters,
     Given,
     Rest,
@@ -25,30 +21,25 @@ from tests.proof.interleavings.encounters import (
     alike,
     an_unpaid_order,
     in_any_order,
-    overdue,
     pay,
     to,
     trade_of,
 )
 from tests.proof.interleavings.sides import Work
-from tests.support.builders import a_trade_notice, place_command
-from tests.support.database import forget_settings
-from tests.support.late import reinstating
+from tests.support.builders import a_trade_notice
 from tests.support.refund_channel import the_refund
 
 MONEY: Final = Encounters()
 
-_PAID_TWICE: Final = PAID._replace(refunds="9.90 DONE")
 _REFUNDED: Final = Rest("REFUNDED", (9, 0), "0.00", "9.90 DONE")
 _PART_REFUNDED: Final = Rest("PAID", (9, 0), "3.90", "6.00 DONE")
 _PART: Final = "6.00"
-_LONG_AFTER: Final = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 # --- money comes ---------------------------------------------------------------------------------
 
 
-@MONEY.ending(in_any_order(_PAID_TWICE, "APPLIED", "REFUND_PENDING"))
+@MONEY.ending(in_any_order(PAID_TWICE, "APPLIED", "REFUND_PENDING"))
 def pay_pay(given: Given) -> Sequence[Work]:
     """Two trades."""
     order = an_unpaid_order(given)
@@ -137,9 +128,11 @@ def refund_refund(given: Given) -> Sequence[Work]:
     return _ask(order, "k1"), _ask(order, "k2")
 
 
-@MONEY.ending(in_any_order(_REFUNDED, "Asked", "Asked again"))
+@MONEY.ending(in_any_order(_REFUNDED._replace(stock=(10, 0)), "Asked", "Asked again"))
 def one_refund_asked_twice(given: Given) -> Sequence[Work]:
-    return alike(_ask(a_paid_order(given), "k"))
+    """Its goods came back."""
+    asked = AskRefund(a_paid_order(given).order_no, "k", "alice", "broken", restock={1001: 1})
+    return alike(lambda _: ask_refund(asked))
 
 
 @MONEY.ending(in_any_order(_PART_REFUNDED, "Asked", "RefundTooLarge"))
@@ -182,56 +175,3 @@ def try_refund_notice(given: Given) -> Sequence[Work]:
     order = _a_refund_asked_for(given)
     number = given.database.value("SELECT out_request_no FROM oms_refund")
     return _try(given), _told_of_refund(order, number=number)
-
-
-# --- money comes late ----------------------------------------------------------------------------
-
-
-def _revivable(given: Given, stock: int = 10) -> Order:
-    """Expired, and its money was in time; the old hold is there still."""
-    order = an_unpaid_order(given, stock=stock)
-    overdue(given)
-    assert expire(order.id)
-    given.database.execute("UPDATE oms_order SET expires_at = %s", (_LONG_AFTER,))
-    reinstating(given.patch)
-    assert accept(a_trade_notice(order)) is Result.REINSTATE_PENDING
-    given.patch.delenv("LATE_PAYMENT_POLICY")
-    forget_settings()
-    return order
-
-
-def _reinstate(order: Order) -> Work:
-    return lambda _: reinstate(order.id)
-
-
-def _release(order: Order) -> Work:
-    return lambda _: release(f"{order.order_no}-1", order.id)
-
-
-@MONEY.ending(to(PAID, ("Reinstated", "Released"), ("Reinstated", "Released again")))
-def reinstate_release(given: Given) -> Sequence[Work]:
-    order = _revivable(given)
-    return _reinstate(order), _release(order)
-
-
-@MONEY.ending(in_any_order(PAID, "Reinstated", "NothingLate"))
-def reinstate_reinstate(given: Given) -> Sequence[Work]:
-    return alike(_reinstate(_revivable(given)))
-
-
-@MONEY.ending(
-    to(
-        Rest("PAID", (0, 0), "9.90", ""),
-        ("Reinstated", "Released", "OutOfStock"),
-        ("Reinstated", "Released again", "OutOfStock"),
-    ),
-    to(
-        Rest("CLOSED/EXPIRED, PENDING_PAYMENT", (1, 1), "0.00", "9.90 DONE"),
-        ("SentBack", "Released", "Placed"),
-    ),
-)
-def reinstate_release_place(given: Given) -> Sequence[Work]:
-    """There is one piece, and another member wants it."""
-    order = _revivable(given, stock=1)
-    command = place_command(member_id=43)
-    return _reinstate(order), _release(order), (lambda _: place(command))

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 
 from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind
+from lockstep.orders import unpaid_store
 from lockstep.orders.close import expire
 from lockstep.orders.model import Order
 from lockstep.orders.place import place
@@ -112,9 +114,9 @@ def pay_cancel_asking(given: Given) -> Sequence[Work]:
 
 
 @ORDERS.ending(
-    to(PAID, ("APPLIED", "NOTED")),
+    to(PAID._replace(pages="PAID"), ("APPLIED", "NOTED")),
     to(
-        Rest("CLOSED/GATEWAY_CLOSED", (10, 0), "0.00", "9.90 DONE"),
+        Rest("CLOSED/GATEWAY_CLOSED", (10, 0), "0.00", "9.90 DONE", "CLOSED"),
         ("REFUND_PENDING", "ORDER_CLOSED"),
     ),
 )
@@ -125,7 +127,29 @@ def pay_closed_page(given: Given) -> Sequence[Work]:
 
 
 @ORDERS.ending(
-    to(CANCELLED, ("Started", "Closed"), ("NotPayable CLOSED", "Closed")),
+    to(
+        PAID._replace(pages="PAID"),
+        ("APPLIED", "CancelRequested"),
+        ("APPLIED", "NotCancellable PAID"),
+    ),
+)
+def pay_cancel_unanswered(given: Given) -> Sequence[Work]:
+    """The channel cannot be asked."""
+    order = an_unpaid_order(given)
+    an_attempt(given.database, order)
+    return pay(order), call_off(order)
+
+
+@ORDERS.ending(in_any_order(CANCELLED._replace(pages="CLOSED"), "Closed", "Closed again"))
+def cancel_cancel_asking(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    an_attempt(given.database, order)
+    return alike(_cancel_asking(order))
+
+
+@ORDERS.ending(
+    to(CANCELLED._replace(pages="CLOSED"), ("Started", "Closed")),
+    to(CANCELLED._replace(pages=""), ("NotPayable CLOSED", "Closed")),
 )
 def start_cancel(given: Given) -> Sequence[Work]:
     order = an_unpaid_order(given)
@@ -133,7 +157,25 @@ def start_cancel(given: Given) -> Sequence[Work]:
 
 
 @ORDERS.ending(
-    in_any_order(UNPAID, "Started", "Started again"),
+    to(UNPAID._replace(pages="OPEN"), ("Started", "False")),
+    to(EXPIRED._replace(pages=""), ("NotPayable CLOSED", "True")),
+)
+def start_expire(given: Given) -> Sequence[Work]:
+    """The start has read the time a moment ago, when there was enough of it left."""
+    order = an_unpaid_order(given)
+    overdue(given)
+    look = unpaid_store.read_payable
+
+    def an_hour_ago(*arguments: Any) -> unpaid_store.Payable | None:
+        payable = look(*arguments)
+        return payable and replace(payable, now=payable.now - timedelta(hours=1))
+
+    given.patch.setattr(unpaid_store, "read_payable", an_hour_ago)
+    return _start(order), _expire(order)
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID._replace(pages="OPEN"), "Started", "Started again"),
 )
 def start_start(given: Given) -> Sequence[Work]:
     return alike(_start(an_unpaid_order(given)))

@@ -5,7 +5,7 @@ A case is named by whose step is next, a letter each, and is the same history ea
 sides that one step lets go at once deadlock: the engine chooses which it ends). A step is
 a statement that waits, keeps waiting, shows something to the others or sees what they did: plain
 reads too, since under READ COMMITTED each sees the newest commit. What is no step is listed, with
-the reason why nothing is lost, in interleaving_sides.
+the reason why nothing is lost, in sides.py.
 
 After each case the sides' answers are one of the ends that the model of their encounter allows;
 nothing raised, and no deadlock where the design's order of locks promises none; and then, with
@@ -26,6 +26,7 @@ from typing import Final, Never
 import pytest
 
 from tests.proof.interleavings.encounters import Encounter, End, Given, judge, judge_rest
+from tests.proof.interleavings.late import LATE
 from tests.proof.interleavings.money import MONEY
 from tests.proof.interleavings.orders import ORDERS
 from tests.proof.interleavings.sides import stepping
@@ -34,12 +35,14 @@ from tests.proof.interleavings.stock import STOCK
 from tests.proof.interleavings.tree import Tree, following
 from tests.proof.interleavings.upkeep import UPKEEP
 from tests.proof.section import Extent, Form, Section, Tally
-from tests.support.database import Database
+from tests.support.database import Database, forget_settings
 from tests.support.threads import Deadlocks
 
 # Cases of one encounter; small ones have fewer.
 CASES_MAX: Final = {Form.FIXED: 10, Form.BOUNDED: 120, Form.LONG: 1500}
-ENCOUNTERS: Final = {encounter.name: encounter for encounter in (*ORDERS, *STOCK, *MONEY, *UPKEEP)}
+ENCOUNTERS: Final = {
+    encounter.name: encounter for encounter in (*ORDERS, *STOCK, *MONEY, *LATE, *UPKEEP)
+}
 _REPEATABLE_READ: Final = "@repeatable-read"
 
 
@@ -57,6 +60,7 @@ class Meeting:
         """Play one and judge it; its end. Raises what did not hold, with the steps that led to
         it."""
         self.database.empty()
+        forget_settings()
         with pytest.MonkeyPatch.context() as patch:
             given, before = Given(self.database, patch), self.deadlocks.seen
             works = self.encounter.prepare(given)

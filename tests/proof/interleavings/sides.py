@@ -2,7 +2,7 @@
 
 A side is an operation in a thread of its own, with a connection of its own. It stands still before
 each round trip to the database, and wherever its case says so (before a call of the channel, say),
-until it is told to go (interleaving_stage tells it).
+until the stage tells it to go.
 
 Not every round trip is a step. Some statements neither wait for another side, nor keep one waiting,
 nor show it anything before the commit, so that it makes no difference when they run. They run with

@@ -12,6 +12,7 @@ from lockstep.messaging.relay import relay
 from lockstep.payments.accept import accept
 from lockstep.upkeep.purge import Retention, purge
 from tests.proof.interleavings.encounters import (
+    CANCELLED,
     EXPIRED,
     PAID,
     Encounters,
@@ -23,6 +24,7 @@ from tests.proof.interleavings.encounters import (
     in_any_order,
     overdue,
     pay,
+    release_of,
     to,
     told_by,
     trade_of,
@@ -131,8 +133,18 @@ def confirm_restage(given: Given) -> Sequence[Work]:
 )
 def confirm_settle(given: Given) -> Sequence[Work]:
     order = _confirm_was_lost(given)
-    given.database.execute("UPDATE ims_reservation SET expires_at = NOW(3) - INTERVAL 1 SECOND")
+    _hold_is_over(given)
     return (lambda _: confirm(f"{order.order_no}-1", order.id)), _sweep
+
+
+@UPKEEP.ending(
+    to(CANCELLED, ("Released", "nothing"), ("Released again", "settled 1")),
+)
+def release_settle(given: Given) -> Sequence[Work]:
+    order = an_unpaid_order(given)
+    cancel(order.member_id, order.order_no)
+    _hold_is_over(given)
+    return release_of(order), _sweep
 
 
 @UPKEEP.ending(to(PAID, ("notices 1", "REPLAYED")), may_deadlock=True)
@@ -156,6 +168,10 @@ def _with_a_page(given: Given) -> Any:
     an_attempt(given.database, order)
     given.database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3)")
     return order
+
+
+def _hold_is_over(given: Given) -> None:
+    given.database.execute("UPDATE ims_reservation SET expires_at = NOW(3) - INTERVAL 1 SECOND")
 
 
 def _confirm_was_lost(given: Given) -> Any:

@@ -12,13 +12,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Final
 
 from infra.local.alipay_gateway.shapes import Refused
 from tests.proof.kills.processes import Killed, Plant
 from tests.proof.kills.tap import Fate
 from tests.proof.kills.world import SKUS, Deployed, deployed
-from tests.support import passing_time
 from tests.support.database import Database
 from tests.support.http_events import Answer
 
@@ -46,8 +46,8 @@ _OPEN: Final = frozenset({202, 503})
 _ENDED: Final = frozenset({409})
 
 
-class Doom:
-    """Whoever makes one of the requests that were drawn dies of it."""
+class DrawnKills:
+    """Whoever makes one of the requests that were drawn is killed at it."""
 
     def __init__(self, drawn: random.Random) -> None:
         self._fates = {
@@ -121,7 +121,7 @@ class Life:
             self._world.sweep()
 
     def hour(self) -> None:
-        passing_time.an_hour(self.here.database)
+        self._world.pass_time(timedelta(hours=1))
         self.sweep()
         self.relay()
 
@@ -131,7 +131,7 @@ def live(database: Database, seed: str, plant: Plant | None = None) -> int:
     drawn = random.Random(seed)
     acts = drawn.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=ACTS)
     with deployed(database, plant=plant) as here:
-        here.decide = Doom(random.Random(f"{seed} kills"))
+        here.decide = DrawnKills(random.Random(f"{seed} kills"))
         life = Life(here, drawn)
         try:
             life.go_on(["place", *acts, *_LAST])

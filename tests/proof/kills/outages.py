@@ -1,6 +1,6 @@
 """The database is killed while members order, pay, cancel and are refunded, and comes back.
 
-Nobody restarts the functions, and nobody tells them: whoever asks while it is dark is told to come
+Nobody restarts the functions, and nobody tells them: whoever asks while it is down is told to come
 again, and does. As soon as it is back everything that was acknowledged before is in the books.
 """
 
@@ -41,13 +41,13 @@ class GaveUp(Exception):
 
 class Load:
     """Members, each a thread, and one more that carries notices and messages and is the clock of
-    relay and sweep: it waits while the light is off, since in seconds it would use up the resends
-    and redeliveries of hours."""
+    relay and sweep: it waits while the database is down, since in seconds it would use up the
+    resends and redeliveries of hours."""
 
     def __init__(self, here: Deployed, seed: str) -> None:
         self.here, self._world, self._seed = here, here.world, seed
-        self.is_light, self._ends, self._fails = (threading.Event() for _ in range(3))
-        self.is_light.set()
+        self.is_up, self._ends, self._fails = (threading.Event() for _ in range(3))
+        self.is_up.set()
         self.keys = [0] * MEMBERS
         self._threads = ThreadPoolExecutor(MEMBERS + 1)
         self._running: list[Future[None]] = []
@@ -64,7 +64,7 @@ class Load:
         if fault is not None:
             self._fails.set()
         self._ends.set()
-        self.is_light.set()
+        self.is_up.set()
         self._threads.shutdown()
         if fault is None:
             self.check()
@@ -82,10 +82,10 @@ class Load:
             self._world.tell()
             self._world.wire.deliver(_MESSAGES_MAX)
             if turn % _TURNS == 0:
-                with suppress(Failed):  # in the dark; the next minute's will do
+                with suppress(Failed):  # it is down; the next minute's will do
                     self._world.relay()
                     self._world.sweep()
-            self.is_light.wait()
+            self.is_up.wait()
 
     def _live(self, nth: int) -> None:
         drawn, paid = random.Random(f"{self._seed} {nth}"), list[str]()
@@ -146,13 +146,13 @@ def _kill(mysqld: Mysqld, load: Load, answers: int) -> None:
     """After so many answers; then look whether all of those are kept."""
     here, promises = load.here, load.here.promises
     _answers(load, answers)
-    load.is_light.clear()
+    load.is_up.clear()
     mysqld.kill()
     here.log.append(f"mysqld killed after {promises.made} answers")
     told_to_come_again = promises.open + 1
     promises.wait_until(lambda: promises.open >= told_to_come_again, PATIENCE_SECONDS)
     mysqld.restart()
-    load.is_light.set()
+    load.is_up.set()
     here.world.database = here.database.again()
     here.keeps_its_word()
     # By themselves: nobody restarted them.

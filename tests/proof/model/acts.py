@@ -11,7 +11,7 @@ from lockstep.inventory.catalogue import load_catalogue
 from tests.proof.model.auditor.books import Lines, Said, Sku
 from tests.proof.model.auditor.minutes import Auditor
 from tests.proof.model.still_world import SKUS, StillWorld, fen
-from tests.proof.model.view import Eye
+from tests.proof.model.view import Observer
 from tests.support import api, http_events
 from tests.support.http_events import Answer
 
@@ -21,7 +21,7 @@ class Acts:
     ``repeats`` how many notices were told again."""
 
     def __init__(self, still: StillWorld, policy: str) -> None:
-        self.still, self.eye = still, Eye(still)
+        self.still, self.observer = still, Observer(still)
         skus = {
             sku: Sku(fen(price), stock, 0, hot, on_sale)
             for sku, (price, stock, hot, on_sale) in SKUS.items()
@@ -38,21 +38,23 @@ class Acts:
         body = {"lines": _listed(lines)} | ({"expected_amount": expected} if expected else {})
         answer = api.ask(http_events.post_order(body, member=member, key=key))
         if said.status == 201:
-            self.eye.order_nos[said.more["order"]] = answer.document["order"]["order_no"]
+            self.observer.order_nos[said.more["order"]] = answer.document["order"]["order_no"]
         return self._compare(said, answer)
 
     def _start(self, member: str, order: str, product: str) -> str:
         said = self.auditor.start(int(member), order, product)
-        order_no = self.eye.order_nos[order]
+        order_no = self.observer.order_nos[order]
         return self._compare(said, self.still.world.start(order_no, product, int(member)))
 
     def _cancel(self, member: str, order: str) -> str:
         said = self.auditor.cancel(int(member), order)
-        return self._compare(said, self.still.world.cancel(self.eye.order_nos[order], int(member)))
+        return self._compare(
+            said, self.still.world.cancel(self.observer.order_nos[order], int(member))
+        )
 
     def _look(self, order: str) -> str:
         member = self.auditor.orders[order].member
-        event = http_events.get(f"/orders/{self.eye.order_nos[order]}", member=member)
+        event = http_events.get(f"/orders/{self.observer.order_nos[order]}", member=member)
         answer = api.ask(event)
         document = {"order": answer.document}
         return self._compare_document(self.auditor.look(order), answer, document)
@@ -61,25 +63,25 @@ class Acts:
 
     def _open(self, number: str) -> str:
         self.auditor.open_trade(number)
-        self._books.open(self.eye.number(number))
+        self._books.open(self.observer.number(number))
         return "opened"
 
     def _pay(self, number: str, amount: str | None = None) -> str:
         self.auditor.pay_trade(number, _fen(amount))
-        self.still.world.pay(self.eye.number(number), Decimal(amount) if amount else None)
+        self.still.world.pay(self.observer.number(number), Decimal(amount) if amount else None)
         return "paid" if amount is None else "paid anyway"
 
     def _console(self, trade: str, amount: str) -> str:
         it = self.auditor.trades[trade]
         number = f"console_{len(it.refunds)}"
         self.auditor.refund_trade(it, fen(amount), number)
-        real = self._books.find(trade_no=self.eye.trade_no(trade))
+        real = self._books.find(trade_no=self.observer.trade_no(trade))
         self._books.refund(real, Decimal(amount), number)
         return "all" if it.back == it.amount else "a part"
 
     def _finish(self, trade: str) -> str:
         self.auditor.finish_trade(self.auditor.trades[trade])
-        self._books.finish(self.eye.trade_no(trade))
+        self._books.finish(self.observer.trade_no(trade))
         return "finished"
 
     # --- operators -------------------------------------------------------------------------------
@@ -90,17 +92,17 @@ class Acts:
         said = self.auditor.ask_refund(order, key, _fen(wanted), _lines(restock or ""))
         body: dict[str, Any] = {"reason": "broken"} | ({"amount": wanted} if wanted else {})
         body |= {"restock": _listed(restock)} if restock else {}
-        event = http_events.refund_order(self.eye.order_nos[order], body, key=key)
+        event = http_events.refund_order(self.observer.order_nos[order], body, key=key)
         return self._compare(said, api.ask(event))
 
     def _attach(self, trade: str, order: str) -> str:
         said = self.auditor.attach(trade, order)
-        event = http_events.attach(self.eye.trade_no(trade), self.eye.order_nos[order])
+        event = http_events.attach(self.observer.trade_no(trade), self.observer.order_nos[order])
         return self._compare(said, api.ask(event))
 
     def _giveback(self, trade: str) -> str:
         said = self.auditor.give_back(trade)
-        return self._compare(said, api.ask(http_events.give_back(self.eye.trade_no(trade))))
+        return self._compare(said, api.ask(http_events.give_back(self.observer.trade_no(trade))))
 
     def _load(self, sku: str, stock: str, price: str, hot: str, on_sale: str) -> str:
         number, is_hot, sells = int(sku), hot == "hot", on_sale == "sells"
@@ -117,7 +119,7 @@ class Acts:
 
     @property
     def _books(self) -> Any:
-        return self.still.world.alipay.service.books
+        return self.still.world.books
 
     def _compare(self, said: Said, answer: Answer) -> str:
         document = answer.document
@@ -134,7 +136,7 @@ class Acts:
         order = document.get("order", {})
         match name:
             case "order":
-                return self.eye._order(order["order_no"])
+                return self.observer._order(order["order_no"])
             case "status" | "close_reason":
                 return order[name]
             case "paid_amount" | "refunded_amount" | "pay_amount" | "refundable":
@@ -142,9 +144,9 @@ class Acts:
             case "short":
                 return {line["sku_id"]: line["available"] for line in document["lines"]}
             case "own_orders":
-                return sorted(self.eye._order(no) for no in document.get(name, []))
+                return sorted(self.observer._order(no) for no in document.get(name, []))
             case "out_trade_no":
-                return self.eye._name_of_number(document[name])
+                return self.observer._name_of_number(document[name])
             case _:
                 return document[name]
 

@@ -35,7 +35,7 @@ class Life(Acts):
         self.check()
 
     def check(self) -> None:
-        expected, found = told_by(self.auditor), self.eye.look()
+        expected, found = told_by(self.auditor), self.observer.look()
         differing = [
             f"{name}: the auditor has {expected[name]}, there is {found[name]}"
             for name in expected
@@ -50,14 +50,14 @@ class Life(Acts):
     def _tell(self, notice: str) -> str:
         before = self.auditor.notices[notice].state
         expected = self.auditor.tell(notice)
-        assert self.still.tell(self.eye.notice(notice)) == expected
+        assert self.still.tell(self.observer.notice(notice)) == expected
         after = self.auditor.notices[notice].state
         return f"{notice.partition(':')[0]} {before} {after}"
 
     def _deliver(self, queue: str, subject: str, again: str = "") -> str:
-        message = self.eye.message(queue, subject)
+        message = self.observer.message(queue, subject)
         if queue == "refund":
-            is_due = subject in self.eye.due().refunds
+            is_due = subject in self.observer.due().refunds
             came_to = self.auditor.deliver_refund(subject, is_due=is_due)
         else:
             came_to = getattr(self.auditor, f"deliver_{queue}")(subject)
@@ -73,7 +73,7 @@ class Life(Acts):
 
     def _sweep(self) -> str:
         before = Counter(order.status for order in self.auditor.orders.values())
-        self.auditor.sweep(self.eye.due())
+        self.auditor.sweep(self.observer.due())
         swept = self.still.world.sweep()
         assert swept["failed"] == []
         after = Counter(order.status for order in self.auditor.orders.values())
@@ -90,7 +90,7 @@ class Life(Acts):
     def _fault(self, method: str, number: str, action: str) -> str:
         self.auditor.faults[method, number].append(action)
         faults = self.still.world.alipay.faults
-        faults.add(method, action, out_trade_no=self.eye.number(number))
+        faults.add(method, action, out_trade_no=self.observer.number(number))
         return f"{method} {action}"
 
     def _queues(self, state: str) -> str:

@@ -52,7 +52,7 @@ class Names:
 
     @property
     def _books(self) -> list[Trade]:
-        return self.still.world.alipay.service.books.trades()
+        return self.still.world.books.trades()
 
     def _rows(self, sql: str, *arguments: object) -> list[Row]:
         return self.still.world.database.rows(sql, arguments)

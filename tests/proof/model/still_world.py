@@ -54,7 +54,7 @@ class StillWorld:
     def go(self, seconds: int) -> None:
         self.clock.ahead += timedelta(seconds=seconds)
         connection.current().execute("SET timestamp = %s", (self.clock().timestamp(),))
-        self.world.alipay.service.books.close_due()
+        self.world.books.close_due()
 
     def tell(self, notice: Notice) -> str:
         """Send this notice, for the first time or again; what is answered."""
@@ -73,7 +73,7 @@ def a_still_world(database: Database, policy: str) -> Iterator[StillWorld]:
         _stop_the_clocks(clock, patch)
         # One question after the other, so that a history is the same each time.
         patch.setattr(ask_due, "PARALLEL_MAX", 1)
-        world.alipay.service.books._tell = still.told.append
+        world.books._tell = still.told.append
         for sku, (price, stock, hot, on_sale) in SKUS.items():
             a_sku(database, sku, price=price, stock=stock, hot=hot, on_sale=on_sale)
         yield still

@@ -48,7 +48,7 @@ def told_by(auditor: Auditor) -> View:
     }
 
 
-class Eye(Names):
+class Observer(Names):
     """Sees the world by the auditor's names."""
 
     def due(self) -> Due:

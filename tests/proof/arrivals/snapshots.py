@@ -1,4 +1,4 @@
-"""Where a world stands: taken down, and put back. From one standing many ways on can be tried.
+"""Snapshots of a world, taken and restored: from one of them many ways on can be tried.
 
 All of it: the rows, the messages in the queues, Alipay's trades and the notices that wait, and by
 how much time went on. Rows travel in one round trip each way, so that a step costs little more than
@@ -16,7 +16,7 @@ from pymysql.constants import CLIENT
 from infra.local.alipay_gateway.post import Letter
 from infra.local.alipay_gateway.shapes import Trade
 from tests.proof.world import World
-from tests.support.database import Database, Row
+from tests.support.database import Database, Row, connect
 from tests.support.histories import Rows
 from tests.support.wire import Message
 
@@ -32,7 +32,7 @@ WHERE table_schema = %s
 
 
 @dataclass(frozen=True)
-class Standing:
+class Snapshot:
     rows: Rows
     messages: Sequence[Message]
     trades: Mapping[str, Trade]
@@ -41,8 +41,8 @@ class Standing:
     ahead: timedelta
 
 
-class Shelf:
-    """Where the standings of one world come from and go to."""
+class Snapshots:
+    """Of one world."""
 
     def __init__(self, world: World, session: Session) -> None:
         database = world.database
@@ -52,9 +52,9 @@ class Shelf:
         self._now: Rows | None = None
         """The rows that are there, as long as nothing was done since."""
 
-    def take_down(self) -> Standing:
-        books = self._world.alipay.service.books
-        return Standing(
+    def take(self) -> Snapshot:
+        books = self._world.books
+        return Snapshot(
             self._rows(),
             tuple(self._world.wire._messages),
             dict(books._trades),
@@ -63,19 +63,18 @@ class Shelf:
             self._world.clock.ahead,
         )
 
-    def put_back(self, standing: Standing) -> None:
-        """Let the world stand there, and something be done with it next. Only tables that differ
-        are written."""
-        books, world = self._world.alipay.service.books, self._world
-        books._trades = dict(standing.trades)
-        books._numbers = {number: list(trades) for number, trades in standing.numbers.items()}
-        world.alipay.service.post._letters = list(standing.letters)
-        world.wire._messages = list(standing.messages)
-        world.clock.ahead = standing.ahead
+    def restore(self, snapshot: Snapshot) -> None:
+        """For something to be done with the world next. Only tables that differ are written."""
+        books, world = self._world.books, self._world
+        books._trades = dict(snapshot.trades)
+        books._numbers = {number: list(trades) for number, trades in snapshot.numbers.items()}
+        world.alipay.service.post._letters = list(snapshot.letters)
+        world.wire._messages = list(snapshot.messages)
+        world.clock.ahead = snapshot.ahead
         now, self._now = self._now or self._rows(), None
         statements = [
             statement
-            for table, rows in standing.rows.items()
+            for table, rows in snapshot.rows.items()
             if rows != now[table]
             for statement in (f"DELETE FROM {table}", self._insert(table, rows))  # noqa: S608
         ]
@@ -103,22 +102,11 @@ class Shelf:
 
 
 @contextmanager
-def a_shelf(world: World) -> Iterator[Shelf]:
-    server = world.database.server
-    session = pymysql.connect(
-        host=server.host,
-        port=server.port,
-        unix_socket=server.socket,
-        user=server.user,
-        password=server.password,
-        database=world.database.name,
-        autocommit=True,
-        client_flag=CLIENT.MULTI_STATEMENTS,
-        init_command="SET time_zone = '+00:00'",
-        cursorclass=pymysql.cursors.DictCursor,
-    )
+def snapshots_of(world: World) -> Iterator[Snapshots]:
+    session = connect(world.database.server, CLIENT.MULTI_STATEMENTS)
+    session.select_db(world.database.name)
     try:
-        yield Shelf(world, session)
+        yield Snapshots(world, session)
     finally:
         session.close()
 
