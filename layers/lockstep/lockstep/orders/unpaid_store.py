@@ -24,11 +24,10 @@ class Payable:
     hold: ReservationState | None
 
 
-def read_payable(reader: Reader, order_id: int) -> Payable | None:
-    """A statement of its own: what the order's lock reads beside it may be older than the lock."""
-    row = reader.one(READ_PAYABLE, (order_id,))
-    if row is None:
-        return None
+def read_payable(reader: Reader, order_id: int) -> Payable:
+    """Of an order that the caller has locked. A statement of its own: what the lock reads beside
+    it may be older than the lock."""
+    [row] = reader.all(READ_PAYABLE, (order_id,))
     hold = None if row["hold"] is None else ReservationState(row["hold"])
     return Payable(row["expires_at"], row["now"], hold)
 

@@ -91,7 +91,7 @@ def _live_or_new(
     tx: Tx, command: StartPayment, order: LockedOrder, attempts: list[Attempt]
 ) -> _Begun | StartOutcome:
     payable = unpaid_store.read_payable(tx, order.id)
-    if payable is None or payable.expires_at is None:
+    if payable.expires_at is None:
         raise InvariantBroken(f"order {order.id} waits for its payment without an end")
     if payable.hold is not ReservationState.RESERVED:
         return StockNotHeld()
