@@ -2,9 +2,10 @@
 
     PYTHONPATH=layers/lockstep .local/venv/bin/python -m tests.proof.guards.search [test …]
 
-First every test, or those named, runs once, and the lines of the product that it comes through are noted; then each
-guard is taken away, and the tests that come through it are run, the most telling and the quickest
-first, until one fails. The section tries just that one later on. What no test misses is printed.
+First every test, or those named, runs once, and the lines of the product that it comes through are
+noted; then each guard is taken away, and the tests that come through it are run, the most telling
+and the quickest first, until one fails. The section tries just that one later on. What no test
+misses is printed.
 """
 
 import gc
