@@ -49,6 +49,7 @@ def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
     [
         {"order_no": "O1"},
         {"order_no": "", "reason": "x"},
+        {"order_no": "O" * 33, "reason": "x"},
         {"order_no": "O1", "reason": ""},
         {"order_no": "O1", "reason": " "},
         {"order_no": "O1", "reason": "x" * 201},
