@@ -6,7 +6,10 @@ from decimal import Decimal
 import pytest
 
 from lockstep.db import connection
+from lockstep.errors import TryAgain
 from lockstep.inventory.confirm import confirm
+from lockstep.payments import accept as accepting
+from lockstep.payments import store
 from lockstep.payments.model import Result
 from tests.support.builders import a_sku, assert_at_rest, deliver_outbox
 from tests.support.channel import cancel
@@ -286,6 +289,32 @@ def test_a_notice_waits_for_nobody_elses_order(database, order_id):
         cursor.execute("SELECT * FROM oms_order_payment WHERE trade_no = 'T2' FOR UPDATE")
         cursor.execute("SELECT * FROM oms_notice WHERE notify_id = 'N2' FOR UPDATE")
         assert ALIPAY.accept() is Result.APPLIED
+
+
+def test_a_repeat_waits_for_no_other_repeat(database, order_id):
+    ALIPAY.accept()
+    with database.another_session() as session, session.cursor() as cursor:
+        cursor.execute("SELECT * FROM oms_notice WHERE notify_id = 'N1' FOR SHARE")
+        assert ALIPAY.accept() is Result.REPLAYED
+
+
+def test_a_repeat_of_a_notice_that_is_gone_meanwhile_comes_again_as_the_first(
+    database, monkeypatch
+):
+    assert ALIPAY.accept() is Result.UNMATCHED
+    lock = store.lock_notice
+
+    def gone(*arguments):
+        database.execute("DELETE FROM oms_notice")
+        return lock(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "lock_notice", gone)
+        patch.setattr(accepting, "WITHIN_SECONDS", 0.3)
+        with pytest.raises(TryAgain):
+            ALIPAY.accept()
+    assert ALIPAY.accept() is Result.UNMATCHED
+    assert notice_rows(database) == [("N1", "UNMATCHED", "NO_SUCH_ORDER")]
 
 
 @pytest.mark.parametrize(("attempts", "trips"), [(0, 10), (1, 11)])

@@ -194,6 +194,7 @@ def test_the_member_does_not_wait_for_a_page_when_the_time_for_it_is_over(
     channel = unpaid()
     assert cancel(42, order.order_no, channel) == CancelRequested(order.id)
     assert channel.calls == []
+    assert state(database)[0] == "PENDING_PAYMENT"  # nothing was concluded either
     minute_passes(database)
     assert sweep(lambda: True, channel).orders_closed == 1
 

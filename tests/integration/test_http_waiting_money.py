@@ -8,6 +8,7 @@ import pytest
 from lockstep import fingerprint
 from lockstep.alipay.answers import Refused
 from lockstep.payments.accept import accept
+from lockstep.payments.ask_refund import AskRefund, ask_refund
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
 from tests.support.api import ask
@@ -234,6 +235,17 @@ def test_money_that_waits_for_nobody_is_left_alone(database):
         assert (answer.status, answer.code) == (409, "PAYMENT_NOT_WAITING")
         assert answer.document["payment_state"] == state
     assert len(refund_rows(database)) == 1
+
+
+def test_money_that_paid_its_order_is_not_given_back_whatever_was_refunded(database):
+    """Its refunds are the order's, though an operator asked for them too."""
+    a_sku(database)
+    order = an_order()
+    accept(a_trade_notice(order, trade_no="T1"))
+    ask_refund(AskRefund(order.order_no, "k1", "alice", "broken", Decimal("1.00")))
+    answer = ask(give_back("T1"))
+    assert (answer.status, answer.code) == (409, "PAYMENT_NOT_WAITING")
+    assert answer.document["payment_state"] == "APPLIED"
 
 
 @pytest.mark.parametrize("trade_no", ["T9", "T 1", "T" * 65])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from lockstep.db.transaction import Tx, in_transaction
 from lockstep.orders import store
 from lockstep.orders.model import NotCancellable
 from lockstep.orders.refund import begin_refund, give_up_refund
+from lockstep.payments import refundable_store
 from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
@@ -188,6 +190,45 @@ def test_a_second_refund_of_a_trade_waits_until_the_first_has_ended(database, ch
     assert_at_rest(database)
 
 
+def test_two_refunds_of_a_trade_are_asked_for_three_seconds_apart(database, channel):
+    """Also where the first is done by then: the channel wants it so."""
+    a_sku(database)
+    the_order(database)
+    ALIPAY.accept()
+    for key in ("a", "b"):
+        ask_refund(AskRefund("O1", key, "alice", "x", Decimal("1.00")))
+    first, second = (row["id"] for row in database.rows("SELECT id FROM oms_refund ORDER BY id"))
+    assert channel.try_refund(first) is Tried.DONE
+    assert channel.try_refund(second) is Tried.DEFERRED
+    assert len(channel.calls) == 1
+    time_passes(database)
+    assert channel.try_refund(second) is Tried.DONE
+
+
+def test_a_refund_that_is_not_there_has_ended(database, channel):
+    assert channel.try_refund(1) is Tried.ENDED
+    assert channel.calls == []
+
+
+def test_an_order_is_locked_though_the_payment_found_it_meanwhile(database, channel, monkeypatch):
+    a_sku(database)
+    the_order(database)
+    ALIPAY.accept()
+    ask_refund(AskRefund("O1", "a", "alice", "x"))
+    look = refundable_store.read_refund_place
+    looks: list[Any] = []
+
+    def without_its_order_once(*arguments):
+        looks.append(look(*arguments))
+        payment_id, order_id = looks[0]
+        return payment_id, None if len(looks) == 2 else order_id
+
+    monkeypatch.setattr(refundable_store, "read_refund_place", without_its_order_once)
+    assert channel.try_refund(the_refund(database)) is Tried.DONE
+    assert order_row(database) == ("REFUNDED", None, ALL, ALL)
+    assert_at_rest(database)
+
+
 def test_a_short_balance_is_tried_slowly_but_at_least_every_four_hours(database, channel, late):
     waits = []
     for _ in range(8):
@@ -268,6 +309,18 @@ def test_a_trade_that_cannot_be_refunded_is_asked_about_before_a_person_is(
 def _with_status(trade: Trade, status: TradeStatus) -> Trade:
     """Of a trade that nobody paid."""
     return replace(trade, status=status, paid_at=None)
+
+
+def test_a_refusal_that_another_claim_has_overtaken_changes_nothing(database, channel):
+    a_sku(database)
+    the_order(database)
+    ALIPAY.accept()
+    ask_refund(AskRefund("O1", "a", "alice", "x"))
+    channel.faults.append(Refused("ACQ.TRADE_NOT_ALLOW_REFUND"))
+    channel.during = lambda: database.execute("UPDATE oms_refund SET tries = tries + 1")
+    assert channel.try_refund(the_refund(database)) is Tried.OVERTAKEN
+    assert refund_rows(database)[0][2:] == ("CALLING", None)
+    assert order_row(database)[0] == "REFUNDING"
 
 
 def test_a_trade_that_is_paid_after_all_is_refunded_after_all(database, channel, late):

@@ -411,6 +411,28 @@ def test_a_total_told_with_our_own_refund_places_it(database, channel, order_id)
     assert_gone_back(database, "7.00")
 
 
+def test_a_total_without_a_number_has_the_rest_of_it_in_a_row_of_its_own(
+    database, channel, order_id
+):
+    """There is no number that the channel could be asked about."""
+    number = ours_done_by_a_question(database, channel, "3.00")
+    assert told(channel.console_refund("R9", "2.00"), None) is Result.REFUND_RECORDED
+    assert [row[:2] for row in refund_rows(database)] == [
+        (number, Decimal("3.00")),
+        ("X500", Decimal("2.00")),
+    ]
+    assert_gone_back(database, "5.00")
+
+
+def test_a_total_of_all_that_was_paid_asks_nobody(database, channel, order_id):
+    """Whatever the refund that it names is, the rest is what is left."""
+    ours_done_by_a_question(database, channel, "3.00")
+    assert told(channel.console_refund("R9", "6.90"), "R9") is Result.REFUND_RECORDED
+    assert refund_rows(database)[1][:2] == ("R9", Decimal("6.90"))
+    assert order_row(database) == ("REFUNDED", None, ALL, ALL)
+    assert_at_rest(database)
+
+
 def all_back_in_the_console(channel: RefundChannel) -> None:
     """Nobody was told of it; to refund such a trade is refused because of its state."""
     channel.console_refund("R9", "9.90")
@@ -430,6 +452,22 @@ def test_a_trade_that_is_closed_though_paid_went_back_in_whole(database, channel
     ]
     assert told(ALL, "R9") is Result.REFUND_RECORDED
     assert_gone_back(database, "9.90")
+
+
+def test_a_total_with_a_refund_of_ours_in_flight_is_not_counted_with_a_refusal(
+    database, channel, order_id
+):
+    """Its end may show that it is in that total; until then nothing but itself is counted."""
+    ask("5.00", "k1")
+    ask(None, "k2")
+    first, second = (row["id"] for row in database.rows("SELECT id FROM oms_refund ORDER BY id"))
+    all_back_in_the_console(channel)
+    assert channel.try_refund(second) is Tried.UNKNOWN
+    time_passes(database)
+    database.execute("UPDATE oms_refund SET state = 'UNKNOWN' WHERE id = %s", (first,))
+    assert channel.try_refund(second) is Tried.FAILED
+    assert [row[2] for row in refund_rows(database)] == ["UNKNOWN", "FAILED"]
+    assert order_row(database) == ("PAID", None, ALL, Decimal("0.00"))
 
 
 def test_a_trade_that_is_closed_after_a_part_of_ours_books_the_rest(database, channel, order_id):

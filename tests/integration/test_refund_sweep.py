@@ -2,13 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from functions import refund_payment
 from lockstep.alipay import gateway
-from lockstep.errors import SettingMissing
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.errors import InvariantBroken, SettingMissing
+from lockstep.payments import store
 from lockstep.payments.accept import accept
+from lockstep.payments.give_back import GiveBack, give_back
+from lockstep.payments.model import Result
+from lockstep.payments.owe_refund import owe, owe_forgotten, owe_the_rest
 from lockstep.upkeep.refund_sweep_store import DueRefund
 from lockstep.upkeep.restage_refund import restage_refund
 from lockstep.upkeep.store import Mark
@@ -136,6 +143,54 @@ def test_of_money_that_went_back_in_part_the_rest_is_asked_for(database, channel
     assert [str(row[1]) for row in refund_rows(database)] == ["3.00", "6.90"]
     assert payment_state(database)[0] == "REFUNDED"
     assert_at_rest(database)
+
+
+def test_nobody_asks_again_for_money_that_somebody_asked_back_for_meanwhile(database):
+    """The sweep had found it; then an operator asked for a part, under a number of its own."""
+    assert accept(a_trade_notice(trade_no="T1")) is Result.UNMATCHED
+    give_back(GiveBack("T1", "alice", "nobody claims it", Decimal("4.00"), "k1"))
+    payment_id = database.value("SELECT id FROM oms_order_payment")
+    assert owe_forgotten(payment_id, within_seconds=1) is False
+    assert [row[1] for row in refund_rows(database)] == [Decimal("4.00")]
+
+
+def test_nobody_asks_back_for_money_that_is_not_to_go_back(database):
+    a_sku(database)
+    assert accept(a_trade_notice(an_order())) is Result.APPLIED
+    payment_id = database.value("SELECT id FROM oms_order_payment")
+    assert owe_forgotten(payment_id, within_seconds=1) is False
+    assert refund_rows(database) == []
+
+
+def test_a_refund_is_owed_once(database, late):
+    trade_no = database.value("SELECT trade_no FROM oms_order_payment")
+
+    def again(tx: Tx) -> bool:
+        payment, _ = store.lock_payment(tx, "alipay", trade_no)
+        assert payment is not None
+        return owe_the_rest(tx, payment, "LATE_PAYMENT")
+
+    assert in_transaction(again) is False
+    assert (len(refund_rows(database)), staged(database)) == (1, 1)
+
+
+def test_only_its_own_number_shows_that_a_refund_was_asked_for(database, late):
+    """Another key must not pass for it, or the money is never owed."""
+    payment_id = database.value("SELECT id FROM oms_order_payment")
+    database.execute("ALTER TABLE oms_refund ADD UNIQUE KEY uk_other (payment_id)")
+    ask = partial(
+        owe,
+        payment_id=payment_id,
+        out_request_no="R2",
+        amount=Decimal("1.00"),
+        requested_by="operator:alice",
+        reason="broken",
+    )
+    try:
+        with pytest.raises(InvariantBroken, match="uk_other"):
+            in_transaction(ask)
+    finally:
+        database.execute("ALTER TABLE oms_refund DROP KEY uk_other")
 
 
 def test_two_sweeps_bring_it_back_once(database, late):

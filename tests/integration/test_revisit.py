@@ -339,6 +339,17 @@ def test_money_whose_order_turns_up_pays_it_without_another_delivery_e13(databas
     assert notice_rows(database) == [("N1", "DONE", None)]
 
 
+def test_the_notice_of_money_whose_order_turns_up_is_the_one_that_pays(database):
+    """And no repeat of what was told before it."""
+    ALIPAY.accept()
+    a_sku(database)
+    the_order(database)
+    database.execute("UPDATE oms_notice SET next_ask_at = NOW(3)")
+    question = claim_notice(database.value("SELECT id FROM oms_notice"))
+    assert question is not None
+    assert conclude(question, None) is Result.APPLIED
+
+
 def test_money_that_only_the_channel_told_of_waits_for_its_order_too(database):
     ALIPAY.accept(**refunded("3.00"))
     look(database, ScriptedChannel(query=SUCCESS))
@@ -395,6 +406,26 @@ def test_an_answer_that_comes_after_the_payments_own_notice_changes_nothing(data
     assert conclude(question, answer) is None
     assert trail(database, order_id) == [PAID]
     assert database.count("oms_order_payment") == 1
+
+
+def test_an_answer_about_a_notice_that_is_gone_changes_nothing(database, order_id):
+    ALIPAY.accept(**refunded("3.00"))
+    question = claim_notice(database.value("SELECT id FROM oms_notice"))
+    assert question is not None
+    database.execute("DELETE FROM oms_notice")
+    assert conclude(question, SUCCESS) is None
+    assert database.count("oms_order_payment") == 0
+
+
+def test_a_refund_whose_payment_is_gone_waits_for_it_again(database, order_id):
+    ALIPAY.accept()
+    ALIPAY.accept(**without_sum())
+    question = claim_notice(database.value("SELECT id FROM oms_notice WHERE notify_id = 'N2'"))
+    assert question is not None
+    database.execute("DELETE FROM oms_order_payment")
+    found = Done(RefundFound(is_done=True, amount=Decimal("3.00")))
+    assert conclude(question, found) is Result.QUERY_DUE
+    assert notice_rows(database)[1] == ("N2", "QUERY_DUE", "REFUND_OF_UNKNOWN_PAYMENT")
 
 
 def test_no_transaction_is_open_and_nothing_locked_while_the_channel_is_asked(database, order_id):

@@ -187,6 +187,15 @@ def test_an_order_that_its_member_gave_up_is_not_payable(database, order):
     assert len(attempts(database)) == 1
 
 
+def test_nor_is_it_once_its_last_page_is_closed(database, order):
+    """The order itself is closed a little later, by whoever asked the channel."""
+    start(order.order_no)
+    cancel(42, order.order_no)
+    assert accept(a_trade_notice(order, kind=NoticeKind.UNPAID_CLOSE)) is Result.NOTED
+    assert [state for _, _, state in attempts(database)] == ["CLOSED"]
+    assert start(order.order_no, "wap", no_channel) == NotPayable(OrderStatus.PAYMENT_PROCESSING)
+
+
 def test_an_order_that_is_about_to_be_closed_is_not_payable(database, order):
     an_attempt(database, order, state="CLOSING")
     assert start(order.order_no, "wap", no_channel) == NotPayable(OrderStatus.PENDING_PAYMENT)

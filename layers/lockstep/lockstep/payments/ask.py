@@ -70,7 +70,7 @@ def _claim(tx: Tx, attempt_id: int, order_id: int, actor: str) -> Question | Con
         raise InvariantBroken(f"attempt {attempt_id} is gone")
     if due.attempt.state not in _LIVE:
         ended = _end(tx, order, actor)
-        if ended.has_closed or due.attempt.state is AttemptState.PAID:
+        if ended.has_closed:
             return ended
     begins = _should_end(order, due) and attempt_store.begin_closing(tx, attempt_id)
     if not attempt_store.lease_attempt(tx, attempt_id):

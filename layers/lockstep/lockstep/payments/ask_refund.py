@@ -137,9 +137,7 @@ def _owe(
         reason=asked.reason,
         request_hash=asked.fingerprint,
     )
-    new = of_number(refund_store.read_refunds(tx, payment.id), number)
-    if new is None:
-        raise InvariantBroken(f"refund {number} is gone")
+    [new] = (r for r in refund_store.read_refunds(tx, payment.id) if r.out_request_no == number)
     if asked.restock:
         refused = take_back(
             tx,

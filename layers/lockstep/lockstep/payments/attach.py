@@ -4,7 +4,6 @@ from functools import partial
 
 from lockstep.alipay.model import NoticeKind, TradeReport
 from lockstep.db.transaction import RollBack, Tx, in_transaction
-from lockstep.errors import InvariantBroken
 from lockstep.observability import logger
 from lockstep.orders import store as orders
 from lockstep.orders.model import OrderNotFound, TradedOrder
@@ -71,8 +70,6 @@ def settle_known(
 ) -> Settled:
     """Settle an UNMATCHED payment with ``order``, both locked, by what was said when it came."""
     receipt = revisit_store.read_receipt(tx, payment.id)
-    if receipt is None:
-        raise InvariantBroken(f"payment {payment.id} is gone though it is locked")
     report = TradeReport(
         kind=NoticeKind.PAYMENT,
         out_trade_no=receipt.out_trade_no,

@@ -112,8 +112,6 @@ def _ask_for_the_rest(
 
 def _as_it_is(tx: Tx, payment_id: int, known: Refund | None = None) -> GiveBackOutcome:
     payment = refundable_store.lock_refundable(tx, payment_id)
-    if payment is None:
-        return PaymentNotFound()
     by_people = [
         refund
         for refund in refund_store.read_refunds(tx, payment_id)

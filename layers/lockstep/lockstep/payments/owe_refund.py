@@ -89,7 +89,7 @@ def owe_forgotten(payment_id: int, within_seconds: int) -> bool:
 
     def work(tx: Tx) -> bool:
         payment = refundable_store.lock_refundable(tx, payment_id)
-        if payment is None or payment.state is not PaymentState.REFUND_PENDING:
+        if payment.state is not PaymentState.REFUND_PENDING:
             return False
         refunds = refund_store.read_refunds(tx, payment_id)
         if any(refund.state is not RefundState.DONE for refund in refunds):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from lockstep.db.errors import Contended
 from lockstep.db.transaction import Tx, in_transaction
+from lockstep.errors import InvariantBroken
 from lockstep.observability import count
 from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder
@@ -98,7 +99,7 @@ def _lock(tx: Tx, refund_id: int) -> _Locked | None:
     payment_id, order_id = place
     order = None if order_id is None else orders.lock_order(tx, order_id)
     payment = refundable_store.lock_refundable(tx, payment_id)
-    if payment is None or payment.order_id != order_id:
+    if payment.order_id != order_id:
         raise Contended("the payment found its order meanwhile")
     refunds = refund_store.read_refunds(tx, payment_id)
     return _Locked(order, payment, refunds, next(r for r in refunds if r.id == refund_id))
@@ -186,7 +187,7 @@ def _conclude(tx: Tx, task: Task, verdict: Verdict) -> Tried:
     else counts only under our own claim."""
     locked = _lock(tx, task.refund_id)
     if locked is None:
-        return Tried.OVERTAKEN
+        raise InvariantBroken(f"refund {task.refund_id} is gone though it was tried")
     refund = replace(locked.refund, tries=task.tries)
     match verdict:
         case WentBack(total):

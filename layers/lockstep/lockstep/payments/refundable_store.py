@@ -33,8 +33,10 @@ FOR UPDATE
 """
 
 
-def lock_refundable(tx: Tx, payment_id: int) -> RefundablePayment | None:
-    return _payment(tx.one(LOCK_REFUNDABLE, (payment_id,)))
+def lock_refundable(tx: Tx, payment_id: int) -> RefundablePayment:
+    """A payment that is known to be there: none is ever deleted."""
+    [row] = tx.all(LOCK_REFUNDABLE, (payment_id,))
+    return _payment(row)
 
 
 READ_APPLIED: Final = """
@@ -47,12 +49,11 @@ WHERE applied_to = %s
 
 def read_applied(reader: Reader, order_id: int) -> RefundablePayment | None:
     """The payment that paid this order, whose lock covers it."""
-    return _payment(reader.one(READ_APPLIED, (order_id,)))
+    row = reader.one(READ_APPLIED, (order_id,))
+    return None if row is None else _payment(row)
 
 
-def _payment(row: Row | None) -> RefundablePayment | None:
-    if row is None:
-        return None
+def _payment(row: Row) -> RefundablePayment:
     state, is_finished = PaymentState(row["state"]), bool(row["is_finished"])
     return RefundablePayment(**{**row, "state": state, "is_finished": is_finished})
 

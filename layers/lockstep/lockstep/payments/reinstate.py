@@ -45,8 +45,10 @@ def reinstate(order_id: int) -> ReinstateOutcome:
 def _reinstate(tx: Tx, order_id: int) -> ReinstateOutcome | SoldOut:
     order = orders.lock_order(tx, order_id)
     late = reinstate_store.read_late_payments(tx, order_id)
-    if order is None or not late:
+    if not late:
         return NothingLate()
+    if order is None:
+        raise InvariantBroken(f"order {order_id}, which has a payment, does not exist")
     chosen = _earliest(late)
     if chosen is None:
         return _send_back(tx, late, RefundReason.LATE_PAYMENT)

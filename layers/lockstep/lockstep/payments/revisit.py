@@ -70,8 +70,6 @@ def _claim(tx: Tx, notice_id: int) -> Question | None:
     if not revisit_store.lease_notice(tx, notice_id, LEASE_SECONDS):
         return None
     stored = revisit_store.read_stored_notice(tx, notice_id)
-    if stored is None:
-        return None
     return Question(notice_id, stored.notice, _what_to_ask(stored), stored.is_last)
 
 
@@ -159,7 +157,7 @@ def _with_amount(tx: Tx, notice: TradeNotice, amount: Decimal) -> TradeNotice:
         return notice
     orders.lock_order_of_trade(tx, notice.out_trade_no, PROVIDER, notice.trade_no)
     payment, _ = store.lock_payment(tx, PROVIDER, notice.trade_no)
-    if payment is None or notice.out_biz_no is None:
+    if payment is None:
         return notice
     if revisit_store.read_refund_done(tx, payment.id, notice.out_biz_no) is not None:
         return replace(notice, refund_fee=payment.refunded_amount)

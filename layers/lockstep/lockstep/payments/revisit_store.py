@@ -45,10 +45,9 @@ class StoredNotice:
     is_payment_known: bool
 
 
-def read_stored_notice(reader: Reader, notice_id: int) -> StoredNotice | None:
-    row = reader.one(READ_STORED_NOTICE, (notice_id,))
-    if row is None:
-        return None
+def read_stored_notice(tx: Tx, notice_id: int) -> StoredNotice:
+    """Of a notice that the caller has leased just now, and so locked."""
+    [row] = tx.all(READ_STORED_NOTICE, (notice_id,))
     state, reason = NoticeState(row.pop("state")), row.pop("reason")
     is_last, is_payment_known = bool(row.pop("is_last")), bool(row.pop("is_payment_known"))
     notice = TradeNotice(**{**row, "kind": NoticeKind(row["kind"]), "subject": ""})
@@ -100,9 +99,10 @@ class Receipt:
     finished_at: datetime | None
 
 
-def read_receipt(reader: Reader, payment_id: int) -> Receipt | None:
-    row = reader.one(READ_RECEIPT, (payment_id,))
-    return None if row is None else Receipt(**row)
+def read_receipt(tx: Tx, payment_id: int) -> Receipt:
+    """Of a payment that the caller has locked."""
+    [row] = tx.all(READ_RECEIPT, (payment_id,))
+    return Receipt(**row)
 
 
 READ_REFUND_DONE: Final = """
@@ -114,7 +114,7 @@ WHERE payment_id = %s
 """
 
 
-def read_refund_done(reader: Reader, payment_id: int, out_request_no: str) -> Decimal | None:
-    """The amount of this refund, if it is known to be done."""
+def read_refund_done(reader: Reader, payment_id: int, out_request_no: str | None) -> Decimal | None:
+    """The amount of this refund, if it is known to be done; without a number, of none."""
     row = reader.one(READ_REFUND_DONE, (payment_id, out_request_no))
     return None if row is None else row["amount"]

@@ -188,10 +188,9 @@ def _note_unpaid_close(
         return Settled(Result.QUERY_DUE, CLOSED_THOUGH_PAID)
     if order is None:
         return Settled(Result.UNMATCHED, "NO_SUCH_ORDER")
-    if order.has_attempt:
-        asked_for = attempt_store.close_asked_attempt(tx, report.out_trade_no)
-        if asked_for or not attempt_store.close_open_attempt(tx, report.out_trade_no):
-            return Settled(Result.NOTED)
+    if order.has_attempt and not attempt_store.close_open_attempt(tx, report.out_trade_no):
+        attempt_store.close_asked_attempt(tx, report.out_trade_no)
+        return Settled(Result.NOTED)
     reason = CloseReason.CANCELLED if order.cancel_requested_at else CloseReason.GATEWAY_CLOSED
     if order.status in _UNPAID and close(tx, order, reason, ACTOR):
         return Settled(Result.ORDER_CLOSED)

@@ -152,9 +152,7 @@ FOR UPDATE OF p
 
 def lock_payment(tx: Tx, provider: str, trade_no: str) -> tuple[Payment | None, bool]:
     """The payment of this trade if it is known, and whether notices of it are waiting for it."""
-    row = tx.one(LOCK_PAYMENT, {"provider": provider, "trade_no": trade_no})
-    if row is None:
-        raise AssertionError("a LEFT JOIN of one row gives a row")
+    [row] = tx.all(LOCK_PAYMENT, {"provider": provider, "trade_no": trade_no})
     has_due_notices = bool(row.pop("has_due_notices"))
     if row["id"] is None:
         return None, has_due_notices
