@@ -5,6 +5,7 @@ ends; in neither is anything sold that was not there.
 """
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -17,7 +18,8 @@ from lockstep.inventory.model import Released
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReserveStock
 from lockstep.orders import store
-from lockstep.orders.reinstate import take_up
+from lockstep.orders.model import CloseReason, OrderStatus
+from lockstep.orders.reinstate import may_be_reinstated, take_up
 from lockstep.payments.model import NothingLate, Reinstated, Result, SentBack
 from lockstep.payments.reinstate import reinstate
 from tests.support.batches import batch, failed_ids, record_of
@@ -345,6 +347,25 @@ def test_a_refused_fresh_hold_sends_the_money_back(database, policy):
     assert reinstate(order_id) == SentBack(1)
     assert payment_state(database) == ("REFUND_PENDING", "LATE_PAYMENT")
     assert order_row(database) == EXPIRED
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"status": OrderStatus.PAID},
+        {"close_reason": CloseReason.CANCELLED},
+        {"reservation_id": None},
+        {"expires_at": None},
+    ],
+)
+def test_nothing_but_an_expired_order_with_a_hold_and_an_end_may_be_revived(
+    database, policy, changed
+):
+    an_expired_order(database)
+    order = in_transaction(lambda tx: store.lock_order_of_trade(tx, "O1"))
+    assert order is not None
+    assert may_be_reinstated(order, order.expires_at)
+    assert not may_be_reinstated(replace(order, **changed), order.expires_at)
 
 
 # --- what contradicts itself ----------------------------------------------------------------------
