@@ -517,7 +517,25 @@ def test_nothing_is_done_for_an_order_that_is_gone(database, sku):
     assert not restage.restage_hold(found_hold(order, order.id + 1))
     assert not restage.restage_reserve(found_waiting(order, order.id + 1))
     assert not restage.restage_reinstatement(found_waiting(order, order.id + 1))
+    gone = store.OpenHold("nobody-1", order.id, order.status, is_named=True, mark=store.Mark())
+    assert not restage.restage_hold(gone)
     assert database.count("outbox") == 0
+
+
+@pytest.mark.parametrize("settled_as", ["RELEASED", "CONFIRMED"])
+def test_a_hold_that_was_settled_meanwhile_is_not_counted(database, sku, monkeypatch, settled_as):
+    """Neither as it should be, nor otherwise."""
+    cancel(42, an_order().order_no)
+    age(database, 3600)
+    look = store.read_overdue_holds
+
+    def look_too_early(*arguments):
+        page = look(*arguments)
+        database.execute("UPDATE ims_reservation SET state = %s", (settled_as,))
+        return page
+
+    monkeypatch.setattr(store, "read_overdue_holds", look_too_early)
+    assert sweep(unlimited).holds_settled == 0
 
 
 def test_nothing_is_said_again_of_an_order_that_waits_for_it_no_more(database, sku):
