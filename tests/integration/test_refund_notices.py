@@ -257,7 +257,8 @@ def test_finished_but_never_told_to_be_paid_asks_the_gateway(database, order_id)
 def test_a_total_of_which_nothing_is_ours_is_known_to_have_been_told(database, order_id):
     """As of a row that was written before totals were kept."""
     ALIPAY.accept()
-    ALIPAY.accept(**refunded("3.00"))
+    for total in ("3.00", "5.00"):
+        ALIPAY.accept(**refunded(total))
     database.execute("UPDATE oms_order_payment SET told_amount = 0")
-    ALIPAY.accept(**refunded("3.00", notify_id="N-again"))
-    assert database.value("SELECT told_amount FROM oms_order_payment") == Decimal("3.00")
+    ALIPAY.accept(**refunded("5.00", notify_id="N-again"))
+    assert database.value("SELECT told_amount FROM oms_order_payment") == Decimal("5.00")
