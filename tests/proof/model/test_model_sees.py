@@ -4,7 +4,16 @@ from pathlib import Path
 
 from tests.proof.model import auditor
 from tests.proof.model import section as model
+from tests.proof.model.plants import PLANTS
 from tests.proof.section import Extent, Form, proved
+
+
+def test_a_fault_is_told_in_the_steps_that_it_needs(database):
+    case = "place 42 x 1001:1; look 1; go 61; place 42 x 1001:2; cancel 42 1"
+    [planted] = [plant.planted for plant in PLANTS if "known key" in plant.name]
+    with planted():
+        told = model.shortened(database, "REFUND", case)
+    assert told == "place 42 x 1001:1; place 42 x 1001:2"
 
 
 def test_a_machine_that_reaches_little_is_a_fault(database, monkeypatch):
