@@ -34,7 +34,7 @@ from tests.proof.model.rules import Buyers, Hours, Members, Merchant, Quick
 from tests.proof.model.rules_of_money import BadDays, Operators
 from tests.proof.model.still_world import a_still_world
 from tests.proof.model.wanted import WANTED
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, UnknownCase
 from tests.support.database import Database
 
 
@@ -113,6 +113,9 @@ def _a_round(database: Database, name: str, form: Form, seed: int, tally: Tally)
 
 
 def replay(database: Database, part: str, case: str) -> None:
+    for step in case.split("; "):
+        if not hasattr(Life, f"_{step.partition(' ')[0]}"):
+            raise UnknownCase(f"{step} is no step of a life")
     live(database, MACHINES[part.partition(".")[0]][1], case)
 
 
