@@ -57,7 +57,9 @@ def _prove(sections: Sequence[Section], wanted: argparse.Namespace) -> int:
     until = began + wanted.minutes * 60 if wanted.minutes is not None else None
     is_long = _extent(wanted).form is Form.LONG
     found: list[Proved] = []
+    parts = 0
     for nth in itertools.count():
+        parts += sum(len(section.parts(_extent(wanted, nth))) for section in sections)
         for one in run.prove(sections, _extent(wanted, nth), until):
             found.append(one)
             for fault in one.tally.faults:
@@ -66,10 +68,12 @@ def _prove(sections: Sequence[Section], wanted: argparse.Namespace) -> int:
         if not is_long or is_over or nth + 1 == wanted.seeds:
             break
     _say(report.table(sections, found))
+    missed = parts - len(found)
     broken = sum(len(one.tally.faults) for one in found)
     _say(
         f"{'Everything held' if not broken else f'{broken} did not hold'}: {nth + 1} seed(s) from "
-        f"{wanted.seed} in {time.monotonic() - began:.0f} s."
+        f"{wanted.seed} in {time.monotonic() - began:.0f} s"
+        f"{f'; for {missed} of {parts} parts there was no time' if missed else ''}."
     )
     return BROKEN if broken else HELD
 

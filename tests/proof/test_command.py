@@ -64,8 +64,9 @@ def test_a_part_that_tries_nothing_is_a_fault(database):
 
 @pytest.mark.parametrize("name", ["nobody/a/b", "crash/nobody/b"])
 def test_what_is_not_there_is_not_replayed(name):
+    section, part, case = name.split("/")
     with pytest.raises(UnknownCase, match=r"no .* nobody.*: there are"):
-        run.replay(*name.split("/"), BOUNDED)
+        run.replay(section, part, case, BOUNDED)
 
 
 @pytest.mark.parametrize("words", [["--sections", "nobody"], ["--seeds", "0"], ["--minutes", "x"]])
