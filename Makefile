@@ -47,7 +47,7 @@ test: setup style types template policies lock-check ## the same, and every test
 
 PROOF := sections replay seed seeds minutes
 proof: ready ## crash points, interleavings, arrival orders, guards, a model, hostile input; minutes=60 for longer
-	@$(PY) -m tests.proof $(foreach name,$(PROOF),$(if $($(name)),--$(name) "$($(name))"))
+	@$(PY) -m tests.proof $(foreach name,$(PROOF),$(if $($(name)),--$(name) "$$$(name)"))
 
 SIZES := only rounds stock rows runs threads seconds
 experiments: ready ## what the rules rest on, measured here beside published figures; rows=20000 for less

@@ -1,12 +1,21 @@
-"""Faults that are planted in the product, and the parts of the proof that must report each.
+"""Faults that are planted in the product, and where the proof must report each.
 
-`test_planted_faults` plants them one by one: a proof that stays green then proves nothing.
+Every section has a plants.py with its own; `test_planted_faults` plants them one by one. A section
+that stays green then proves nothing.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import builtins
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from tests.proof.section import Form
+
+type Planted = Callable[[], AbstractContextManager[None]]
 
 
 class Kind(StrEnum):
@@ -23,14 +32,31 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """``planted`` holds the fault in the product; each of ``seen_by``, (section, part), reports it
-    in its bounded form. ``case`` is a word of the case that does, where only one should."""
+    """``planted`` holds the fault in the product. ``part`` reports it at ``case``, or, where that
+    is empty, finds it by itself in its ``form``; ``seen`` stands in the report. ``kind`` is None
+    where it is none of those."""
 
-    kind: Kind
     name: str
-    planted: Callable[[], AbstractContextManager[None]]
-    seen_by: tuple[tuple[str, str], ...]
+    planted: Planted
+    part: str
     case: str = ""
+    seen: str = ""
+    kind: Kind | None = None
+    form: Form = Form.FIXED
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.name}"
+        return self.name
+
+
+@contextmanager
+def instead(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
+    """What ``make`` makes of what was there: of a module also a builtin that it uses."""
+    real = getattr(owner, name) if hasattr(owner, name) else getattr(builtins, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, make(real), raising=False)
+        yield
+
+
+def returning(value: Any) -> Callable[[Any], Callable[..., Any]]:
+    """For `instead`: a function that does nothing, and returns that."""
+    return lambda _: lambda *_, **__: value

@@ -5,11 +5,15 @@ tries cases, counts them in a tally, and gives each a name by which it is tried 
 `make proof replay=<section>/<part>/<case>`.
 """
 
+import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+import pytest
 
 from tests.support.database import Database
 
@@ -42,25 +46,53 @@ class Fault:
 
 
 class Enough(Exception):
-    """A part has shown its faults; more of them would say nothing new."""
+    """A part has shown its faults, and more of them would say nothing new; or its time is over."""
+
+
+class UnknownCase(Exception):
+    """There is nothing of that name to be tried."""
+
+
+@contextmanager
+def naming(case: str) -> Iterator[None]:
+    """While its name is read."""
+    try:
+        yield
+    except (ValueError, LookupError) as unreadable:
+        raise UnknownCase(f"no case is called {case}: {unreadable}") from unreadable
+
+
+def of_name[T](cases: Mapping[str, T], name: str) -> T:
+    """The case that is to be replayed."""
+    if name not in cases:
+        raise UnknownCase(f"no case {name}: there are {', '.join(list(cases)[:3])}, …")
+    return cases[name]
 
 
 @dataclass
 class Tally:
     """``possible`` is None where there is no end to what could be tried. ``notes`` are shown below
-    the table: what held, and should be known all the same."""
+    the table: what held, and should be known all the same. ``until``, by time.monotonic(), another
+    case may begin."""
 
     tried: int = 0
     possible: int | None = 0
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    until: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.until is not None and time.monotonic() > self.until
 
     def attempt(self, case: str, trial: Callable[[], object]) -> None:
         """Run ``trial``: it raises where the promise did not hold. Raises Enough in the end."""
+        if self.is_over:
+            raise Enough
         self.tried += 1
         try:
             trial()
-        except Exception:
+        except (Exception, pytest.fail.Exception):  # the latter is none, so that nobody catches it
             self.faults.append(Fault(case, traceback.format_exc(limit=-3)))
             if len(self.faults) >= FAULTS_MAX:
                 raise Enough from None
@@ -78,13 +110,16 @@ class Section:
     replay: Callable[[Database, str, str], object]
 
 
-def proved(section: Section, part: str, database: Database, extent: Extent) -> Tally:
+def proved(
+    section: Section, part: str, database: Database, extent: Extent, until: float | None = None
+) -> Tally:
     """Try what ``extent`` asks of a part. ``database`` is in use by the product, and empty."""
-    tally = Tally()
+    tally = Tally(until=until)
     try:
         section.prove(database, part, extent, tally)
+        assert tally.tried or tally.is_over, "it tried nothing"
     except Enough:
         pass
-    except Exception:
+    except (Exception, pytest.fail.Exception):
         tally.faults.append(Fault("", traceback.format_exc()))
     return tally

@@ -83,9 +83,9 @@ class Orders:
     def try_some(self, times: int, count: int, seed: int, tally: Tally) -> None:
         """So many orders of the seed's, each lived by itself."""
         drawn = random.Random(f"{self.life}:{seed}")
+        tally.possible = (tally.possible or 0) + count_orders(len(self.begun.arrivals), times)
         for order in self._drawn(times, count, drawn):
             tally.attempt(",".join(order), partial(self.live, order))
-        tally.possible = (tally.possible or 0) + count_orders(len(self.begun.arrivals), times)
 
     def live(self, order: Sequence[str]) -> None:
         """One order from its beginning; what is missing of it comes in the natural order. Raises

@@ -1,10 +1,11 @@
-"""Faults to plant: what goes wrong once messages and notices come in another order, or twice."""
+"""Faults that an order of arrivals shows: what goes wrong once messages and notices come
+in another order, or twice."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from decimal import Decimal
-
-import pytest
+from functools import partial
+from typing import Final
 
 from functions import confirm_stock, refund_payment, release_stock
 from lockstep.alipay.gateway import Gateway
@@ -16,23 +17,10 @@ from lockstep.orders import read_store
 from lockstep.payments import accept, decide, refund, refund_store, refundable_store
 from lockstep.payments.model import Result
 from lockstep.payments.refund import Tried
+from tests.proof.plants import Kind, Plant, instead, returning
 
 
-@contextmanager
-def a_release_without_a_tombstone() -> Iterator[None]:
-    """A release that finds no hold leaves nothing, so that the hold may still be taken."""
-
-    def leave_nothing(*_: object) -> Released:
-        return Released(repeated=False)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release, "_leave_tombstone", leave_nothing)
-        yield
-
-
-@contextmanager
-def a_release_of_what_was_ordered() -> Iterator[None]:
-    """A release frees its order's lines, whether or not a hold has them."""
+def _a_release_of_what_was_ordered() -> AbstractContextManager[None]:
 
     def free_the_lines(reservation_id: str, order_id: int) -> Released | Refused:
         def work(tx: Tx) -> Released | Refused:
@@ -46,63 +34,20 @@ def a_release_of_what_was_ordered() -> Iterator[None]:
 
         return in_transaction(work)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release_stock, "release", free_the_lines)
-        yield
+    return instead(release_stock, "release", lambda _: free_the_lines)
 
 
-@contextmanager
-def a_confirm_that_is_skipped_too_early() -> Iterator[None]:
-    """A confirm that finds no hold is refused for good, though its order is paid."""
-
-    def is_not_paid(_: int) -> bool:
-        return False
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confirm_stock, "is_paid", is_not_paid)
-        yield
-
-
-@contextmanager
-def a_confirm_that_is_done_too_early() -> Iterator[None]:
-    """A confirm that finds no hold is answered like one that sold it."""
+def _a_confirm_that_is_done_too_early() -> AbstractContextManager[None]:
 
     def always_done(reservation_id: str, order_id: int) -> Confirmed:
         confirm(reservation_id, order_id)
         return Confirmed(repeated=False)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confirm_stock, "confirm", always_done)
-        yield
+    return instead(confirm_stock, "confirm", lambda _: always_done)
 
 
-@contextmanager
-def a_stored_notice_that_is_replayed() -> Iterator[None]:
-    """A notice that was stored and not decided counts as done when it comes again."""
-
-    def replay(*_: object, **__: object) -> Result:
-        return Result.REPLAYED
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accept, "_later_delivery", replay)
-        yield
-
-
-@contextmanager
-def a_notice_that_is_left_waiting() -> Iterator[None]:
-    """What came before its payment is not decided with it."""
-
-    def leave(*_: object) -> None:
-        pass
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide, "_decide_waiting", leave)
-        yield
-
-
-@contextmanager
-def a_refund_that_is_done_again() -> Iterator[None]:
-    """A command to refund what has gone back is done once more, under another number."""
+def _a_refund_that_is_done_again() -> AbstractContextManager[None]:
+    """Under another number."""
 
     def try_again(refund_id: int, connect: Callable[[], Gateway]) -> Tried:
         tried = refund.try_refund(refund_id, connect)
@@ -114,9 +59,7 @@ def a_refund_that_is_done_again() -> Iterator[None]:
             )
         return tried
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refund_payment, "try_refund", try_again)
-        yield
+    return instead(refund_payment, "try_refund", lambda _: try_again)
 
 
 def _read(tx: Tx, refund_id: int) -> tuple[str, Decimal] | None:
@@ -126,3 +69,50 @@ def _read(tx: Tx, refund_id: int) -> tuple[str, Decimal] | None:
     payment = refundable_store.lock_refundable(tx, place[0])
     found = [one for one in refund_store.read_refunds(tx, place[0]) if one.id == refund_id]
     return None if payment is None else (payment.trade_no, found[0].amount)
+
+
+PLANTS: Final = (
+    Plant(
+        "a release that finds no hold leaves nothing, so that the hold may still be taken",
+        partial(instead, release, "_leave_tombstone", returning(Released(repeated=False))),
+        "cancelled-in-line",
+        seen="release-1: acknowledged",
+    ),
+    Plant(
+        "a release frees its order's lines, whether or not a hold has them",
+        _a_release_of_what_was_ordered,
+        "cancelled-in-line",
+        seen="stock of SKU 1001",
+        kind=Kind.CALLERS_QUANTITIES,
+    ),
+    Plant(
+        "a confirm that finds no hold is refused for good, though its order is paid",
+        partial(instead, confirm_stock, "is_paid", returning(value=False)),
+        "its-hold-comes-late",
+        seen="refused for good",
+    ),
+    Plant(
+        "a confirm that finds no hold is answered like one that sold it",
+        _a_confirm_that_is_done_too_early,
+        "its-hold-comes-late",
+        seen="confirm-1: acknowledged",
+    ),
+    Plant(
+        "a notice that was stored and not decided counts as done when it comes again",
+        partial(instead, accept, "_later_delivery", returning(Result.REPLAYED)),
+        "its-order-comes-late",
+        seen="in other rows, at once",
+    ),
+    Plant(
+        "what came before its payment is not decided with it",
+        partial(instead, decide, "_decide_waiting", returning(None)),
+        "given-back-in-parts",
+        seen="in other rows, at once",
+    ),
+    Plant(
+        "a command to refund what has gone back is done once more",
+        _a_refund_that_is_done_again,
+        "refunded-in-part-by-an-operator",
+        seen="refunds at Alipay's",
+    ),
+)

@@ -13,7 +13,7 @@ from typing import Final
 from tests.proof.arrivals.lives import BY_NAME, LIVES
 from tests.proof.arrivals.orders import Orders
 from tests.proof.arrivals.snapshots import snapshots_of
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, of_name
 from tests.proof.world import a_world
 from tests.support.database import Database
 
@@ -35,7 +35,10 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 def replay(database: Database, part: str, case: str) -> None:
     with _orders(database, part) as orders:
-        orders.live(case.split(","))
+        names = case.split(",")
+        for name in names:
+            of_name(orders.begun.arrivals, name)
+        orders.live(names)
 
 
 def _parts(_: Extent) -> Sequence[str]:

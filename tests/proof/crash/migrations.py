@@ -20,7 +20,7 @@ import pytest
 from functions import migrate as function
 from infra import migrate
 from tests.proof.crash.trips import Mode, Strike, Trip, Trips
-from tests.proof.section import Extent, Form, Tally
+from tests.proof.section import Extent, Form, Tally, naming
 from tests.support.database import Database, forget_settings
 from tests.support.dying import outlive
 from tests.support.lambda_context import Context
@@ -78,7 +78,9 @@ def prove(database: Database, extent: Extent, tally: Tally) -> None:
 
 
 def replay(database: Database, case: str) -> None:
-    _broken(database, Strike.read(case), _undisturbed(database)[1])
+    with naming(case):
+        strike = Strike.read(case)
+    _broken(database, strike, _undisturbed(database)[1])
 
 
 def _undisturbed(database: Database) -> tuple[Sequence[Trip], dict[str, Any]]:

@@ -1,10 +1,14 @@
-"""Faults that section "crash" must see, each planted as long as its block runs."""
+"""Faults that a crash, a lost answer or a refusal shows.
+
+A part has hundreds of strikes, and their numbers change with the product: so each of these also
+says what the part strikes then, and which of those shows it, the part finds out.
+"""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
@@ -16,106 +20,162 @@ from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox, relay
 from lockstep.orders import request_store
-from tests.proof.crash.trips import Mode, Way
+from tests.proof.crash.trips import Mode, Trip, Way
+from tests.proof.plants import Kind, Plant, Planted, instead, returning
+from tests.proof.section import Form
 
 
 @contextmanager
-def _in_place_of(owner: Any, name: str, planted: Callable[..., Any]) -> Iterator[None]:
-    """``planted`` is called with what it replaces, and then with what that is called with."""
-    with pytest.MonkeyPatch.context() as patch:
-        real = getattr(owner, name)
-        patch.setattr(owner, name, lambda *words, **named: planted(real, *words, **named))
+def _struck(fault: Planted, way: Way, mode: Mode) -> Iterator[None]:
+    """``fault``; and of all strikes only these."""
+
+    def modes(trip: Trip) -> tuple[Mode, ...]:
+        return (mode,) if trip.way is way else ()
+
+    with fault(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trip, "modes", property(modes))
+        patch.setattr(Trip, "distinct_modes", property(modes))
         yield
 
 
-def send_before_commit() -> AbstractContextManager[None]:
-    """A message goes out though its row may never be written."""
-    return _in_place_of(Tx, "after_commit", lambda _, __, action: action())
+def _sent_before_commit() -> Any:
+    return instead(Tx, "after_commit", lambda _: lambda __, action: action())
 
 
-def mark_before_sending() -> AbstractContextManager[None]:
-    """A row is marked as sent, and whoever dies then has not sent it."""
+def _marked_before_sent() -> Any:
+    def make(send: Any) -> Any:
+        def marked(message_id: str, *more: str) -> None:
+            in_transaction(partial(outbox._mark_sent, message_id=message_id))
+            send(message_id, *more)
 
-    def planted(real: Callable[..., None], message_id: str, *more: str) -> None:
-        in_transaction(partial(outbox._mark_sent, message_id=message_id))
-        real(message_id, *more)
+        return marked
 
-    return _in_place_of(outbox, "_send", planted)
-
-
-def relay_marks_before_sending() -> AbstractContextManager[None]:
-    """The same, for what the relay takes."""
-
-    def planted(real: Callable[..., Any], claimed: Any, *more: Any) -> Any:
-        in_transaction(partial(relay._mark, message_ids=[one.message_id for one in claimed]))
-        return real(claimed, *more)
-
-    return _in_place_of(relay, "_send", planted)
+    return instead(outbox, "_send", make)
 
 
-def a_lost_commit_is_a_failure() -> AbstractContextManager[None]:
-    """2013 after COMMIT is answered as if nothing had been done."""
+def _relay_marks_before_sending() -> Any:
+    def make(send: Any) -> Any:
+        def marked(claimed: Any, *more: Any) -> Any:
+            in_transaction(partial(relay._mark, message_ids=[one.message_id for one in claimed]))
+            return send(claimed, *more)
 
-    def planted(real: Callable[..., int], session: Connection, sql: str, *more: Any) -> int:
-        try:
-            return real(session, sql, *more)
-        except ConnectionLost as fault:
-            if sql == "COMMIT":
-                raise TryAgain("the commit failed") from fault
-            raise
+        return marked
 
-    return _in_place_of(Connection, "execute", planted)
+    return instead(relay, "_send", make)
+
+
+def _a_lost_commit_is_a_failure() -> Any:
+    def make(execute: Any) -> Any:
+        def fails(session: Connection, sql: str, *more: Any) -> int:
+            try:
+                return int(execute(session, sql, *more))
+            except ConnectionLost as fault:
+                if sql == "COMMIT":
+                    raise TryAgain("the commit failed") from fault
+                raise
+
+        return fails
+
+    return instead(Connection, "execute", make)
 
 
 @contextmanager
-def a_lost_commit_is_done_again() -> Iterator[None]:
+def _a_lost_commit_is_done_again() -> Iterator[None]:
     """The second try does not find what the first one did."""
     keys = [""]
 
-    def claimed(real: Callable[..., bool], tx: Tx, member_id: int, key: str, *more: Any) -> bool:
-        [row] = tx.all("SELECT COUNT(*) AS requests FROM oms_order_request")
-        keys.append(f"{key}-{row['requests']}")
-        return real(tx, member_id, keys[-1], *more)
+    def claiming(claim: Any) -> Any:
+        def claimed(tx: Tx, member_id: int, key: str, *more: Any) -> Any:
+            [row] = tx.all("SELECT COUNT(*) AS requests FROM oms_order_request")
+            keys.append(f"{key}-{row['requests']}")
+            return claim(tx, member_id, keys[-1], *more)
 
-    def completed(real: Callable[..., bool], tx: Tx, member_id: int, _: str, *more: Any) -> bool:
-        return real(tx, member_id, keys[-1], *more)
+        return claimed
 
-    with (
-        _in_place_of(request_store, "claim_request", claimed),
-        _in_place_of(request_store, "complete_request", completed),
-    ):
+    def completing(complete: Any) -> Any:
+        return lambda tx, member_id, _, *more: complete(tx, member_id, keys[-1], *more)
+
+    with ExitStack() as planted:
+        planted.enter_context(instead(request_store, "claim_request", claiming))
+        planted.enter_context(instead(request_store, "complete_request", completing))
         yield
 
 
-def go_on_after_a_lock_wait() -> AbstractContextManager[None]:
-    """After 1205 nothing is rolled back, and the next BEGIN commits the half."""
+def _gone_on_after_a_lock_wait() -> Any:
+    """Nothing is rolled back, and the next BEGIN commits the half."""
 
-    def planted(real: Callable[..., None], session: Connection) -> None:
-        if not isinstance(sys.exception(), Contended):
-            real(session)
+    def make(roll_back: Any) -> Any:
+        def unless_contended(session: Connection) -> None:
+            if not isinstance(sys.exception(), Contended):
+                roll_back(session)
 
-    return _in_place_of(transaction, "_roll_back", planted)
+        return unless_contended
 
-
-def begin_a_broken_migration_again() -> AbstractContextManager[None]:
-    """A file that was begun and not finished is taken for one that was applied."""
-    return _in_place_of(migrate, "_refuse_drift", lambda *_: None)
+    return instead(transaction, "_roll_back", make)
 
 
-class Sight(NamedTuple):
-    """The part of the section that sees a fault, and what it strikes for that."""
-
-    part: str
-    way: Way
-    mode: Mode
+def _a_broken_migration_is_begun_again() -> Any:
+    return instead(migrate, "_refuse_drift", returning(None))
 
 
-SEEN_BY: Final[Mapping[Callable[[], AbstractContextManager[None]], Sight]] = {
-    send_before_commit: Sight("cancel_without_a_page", Way.SEND, Mode.DIES_AFTER),
-    mark_before_sending: Sight("cancel_without_a_page", Way.SEND, Mode.NOT_DONE),
-    relay_marks_before_sending: Sight("relay", Way.SEND, Mode.NOT_DONE),
-    a_lost_commit_is_a_failure: Sight("start_a_page", Way.COMMIT, Mode.ANSWER_LOST),
-    a_lost_commit_is_done_again: Sight("place", Way.COMMIT, Mode.ANSWER_LOST),
-    go_on_after_a_lock_wait: Sight("place", Way.STATEMENT, Mode.LOCK_WAIT),
-    begin_a_broken_migration_again: Sight("migrations", Way.STATEMENT, Mode.DIES_AFTER),
-}
+def _plant(
+    name: str, fault: Planted, part: str, way: Way, mode: Mode, kind: Kind | None = None
+) -> Plant:
+    return Plant(name, partial(_struck, fault, way, mode), part, kind=kind, form=Form.BOUNDED)
+
+
+PLANTS: Final = (
+    _plant(
+        "a message goes out though its row may never be written",
+        _sent_before_commit,
+        "cancel_without_a_page",
+        Way.SEND,
+        Mode.DIES_AFTER,
+        Kind.SENT_BEFORE_COMMIT,
+    ),
+    _plant(
+        "a message is marked, then sent",
+        _marked_before_sent,
+        "cancel_without_a_page",
+        Way.SEND,
+        Mode.NOT_DONE,
+        Kind.MARKED_BEFORE_SEND,
+    ),
+    _plant(
+        "the relay marks what it takes, then sends",
+        _relay_marks_before_sending,
+        "relay",
+        Way.SEND,
+        Mode.NOT_DONE,
+        Kind.MARKED_BEFORE_SEND,
+    ),
+    _plant(
+        "a lost answer to COMMIT is a failure",
+        _a_lost_commit_is_a_failure,
+        "start_a_page",
+        Way.COMMIT,
+        Mode.ANSWER_LOST,
+        Kind.LOST_ANSWER_IS_FAILURE,
+    ),
+    _plant(
+        "what was committed and not heard of is done again",
+        _a_lost_commit_is_done_again,
+        "place",
+        Way.COMMIT,
+        Mode.ANSWER_LOST,
+    ),
+    _plant(
+        "after a lock wait that was too long the transaction goes on",
+        _gone_on_after_a_lock_wait,
+        "place",
+        Way.STATEMENT,
+        Mode.LOCK_WAIT,
+        Kind.WENT_ON_AFTER_1205,
+    ),
+    Plant(
+        "a migration that was begun and not finished counts as applied",
+        _a_broken_migration_is_begun_again,
+        "migrations",
+        form=Form.BOUNDED,
+    ),
+)

@@ -23,7 +23,7 @@ from tests.proof.crash import migrations, rest
 from tests.proof.crash.all_lives import LIVES
 from tests.proof.crash.lives import Act, Life
 from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips, Way
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, naming
 from tests.proof.world import World, a_world
 from tests.support.database import Database
 from tests.support.dying import outlive
@@ -178,7 +178,8 @@ def _replay(database: Database, part: str, case: str) -> None:
     if part == MIGRATIONS:
         migrations.replay(database, case)
         return
-    strikes = tuple(Strike.read(text) for text in case.split("+"))
+    with naming(case):
+        strikes = tuple(Strike.read(text) for text in case.split("+"))
     _try(database, LIVES[part], live(database, LIVES[part]), strikes)
 
 

@@ -23,7 +23,7 @@ from tests.proof.guards.bench import Bench, at_the_bench
 from tests.proof.guards.equivalents import EQUIVALENTS
 from tests.proof.guards.in_sql import SqlGuard
 from tests.proof.guards.witnesses import Guard, rows, rows_of
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, of_name
 from tests.support.database import Database
 
 # These need no database, and so little time that they are tried again in `make test`.
@@ -61,11 +61,10 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 def replay(database: Database, part: str, case: str) -> None:
     kind, _, area = part.partition("-")
     if kind == "tests":
-        [guard] = [g for g in _of(area, Form.BOUNDED) if _spoken(g.key) == case]
+        guard = of_name({_spoken(g.key): g for g in _of(area, Form.BOUNDED)}, case)
         at_the_bench(_tests_of([guard]), partial(_is_missed, guard))
         return
-    [trial] = [one.trial for one in _cases(database, part) if one.name == case]
-    trial()
+    of_name({one.name: one.trial for one in _cases(database, part)}, case)()
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from tests.proof.hostile.shop import (
     assert_sound,
     rows_of,
 )
-from tests.proof.section import Extent, Form, Tally
+from tests.proof.section import Extent, Form, Tally, naming, of_name
 from tests.proof.world import World
 from tests.support import api
 from tests.support.database import Database
@@ -78,10 +78,12 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 
 def replay(database: Database, part: str, name: str) -> None:
-    form, number, _, _ = name.split("-")
-    cases = dict(_drawn(part, Extent(Form(form), int(number))))
+    with naming(name):
+        form, number, _, _ = name.split("-")
+        extent = Extent(Form(form), int(number))
+    cases = dict(_drawn(part, extent))
     with a_shop(database) as world:
-        _try(world, cases[name])
+        _try(world, of_name(cases, name))
 
 
 def _try(world: World, case: Any) -> int:

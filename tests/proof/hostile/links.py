@@ -16,7 +16,7 @@ from schemathesis.generation.stateful.state_machine import APIStateMachine
 from tests.proof.hostile.api import ADDRESS, HttpApi
 from tests.proof.hostile.document import CHECKS, DOCUMENT, assert_checked, schema_of
 from tests.proof.hostile.shop import SKUS, a_shop, assert_sound
-from tests.proof.section import Extent, Form, Tally
+from tests.proof.section import Extent, Form, Tally, naming
 from tests.support import api
 from tests.support.database import Database
 
@@ -62,8 +62,10 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 
 def replay(database: Database, part: str, case: str) -> None:
-    form, number = case.split("-")
-    walk(database, Extent(Form(form), int(number)), [])
+    with naming(case):
+        form, number = case.split("-")
+        extent = Extent(Form(form), int(number))
+    walk(database, extent, [])
 
 
 def walk(database: Database, extent: Extent, calls: list[object]) -> None:

@@ -17,7 +17,7 @@ from lockstep.api.requests import KEY as A_KEY
 from tests.proof.hostile.charsets import charsets
 from tests.proof.hostile.messages import messages
 from tests.proof.hostile.shop import MEGABYTE, OPEN, PAID, a_shop, carried, rows_of
-from tests.proof.section import Extent, Form, Tally
+from tests.proof.section import Extent, Form, Tally, of_name
 from tests.proof.world import World
 from tests.support import api, http_events, notices
 from tests.support.database import Database
@@ -42,7 +42,7 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 def replay(database: Database, part: str, case: str) -> None:
     with a_shop(database) as world:
-        _hold(_CASES[part]()[case], world, _rows(world))
+        _hold(of_name(_CASES[part](), case), world, _rows(world))
 
 
 def _hold(trial: Trial, world: World, before: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from tests.proof.hostile.shop import FOREIGN, KEY, OPEN, ORDERS, PAID, THEIRS, a_shop, rows_of
-from tests.proof.section import Extent, Tally
+from tests.proof.section import Extent, Tally, of_name
 from tests.proof.world import MEMBER, World
 from tests.support import api, http_events
 from tests.support.database import Database
@@ -114,7 +114,7 @@ def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 def replay(database: Database, part: str, case: str) -> None:
     with a_shop(database) as world:
-        _hold(_cases()[case], world, rows_of(database))
+        _hold(of_name(_cases(), case), world, rows_of(database))
 
 
 def _hold(trial: Callable[[], object], world: World, before: Claims) -> None:

@@ -1,11 +1,9 @@
-"""Faults that only an order of steps shows, and for each the encounter that must see it.
+"""Faults that only an order of steps shows."""
 
-``with plant(database):`` takes it into the product.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 from typing import Final
 
 from lockstep.inventory import reserve
@@ -13,84 +11,93 @@ from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
 from lockstep.orders import store as orders
 from lockstep.payments import ask_refund
-from tests.concurrency.taking_away import Clause, TakenAway, replaced
-from tests.support.database import Database
+from tests.proof.plants import Plant, Planted, instead
+from tests.proof.section import Form
 
 _OPEN: Final = "AND status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING')"
 _NOT_CLOSED: Final = "AND status IN ('RESERVING', 'PENDING_PAYMENT', 'PAYMENT_PROCESSING')"
-_RESERVED: Final = "AND state = 'RESERVED'"
 
 
-@dataclass(frozen=True)
-class Plant:
-    """``seen_by`` names the encounter that must see it."""
-
-    name: str
-    taken_away: tuple[TakenAway, ...]
-    seen_by: str
-
-    def __str__(self) -> str:
-        return self.name
-
-    @contextmanager
-    def __call__(self, database: Database) -> Iterator[None]:
-        with ExitStack() as gone:
-            for away in self.taken_away:
-                gone.enter_context(away(database))
-            yield
+@contextmanager
+def _struck_out(*clauses: tuple[ModuleType, str, str]) -> Iterator[None]:
+    """Of each statement of a store what stands in it once."""
+    with ExitStack() as planted:
+        for store, statement, clause in clauses:
+            planted.enter_context(instead(store, statement, _without(clause)))
+        yield
 
 
-def _without_lock(statement: str, lock: str = "FOR UPDATE") -> Clause:
-    return Clause(orders, statement, lock)
+def _without(clause: str) -> Callable[[str], str]:
+    def without(sql: str) -> str:
+        assert sql.count(clause) == 1, f"{clause} is not once in {sql}"
+        return sql.replace(clause, "")
+
+    return without
+
+
+def _plant(name: str, planted: Planted, part: str) -> Plant:
+    """Which order shows it changes with the product's statements: the part finds one."""
+    return Plant(name, planted, part, form=Form.BOUNDED)
 
 
 PLANTS: Final = (
-    Plant(
+    _plant(
         "a payment reads the order without a lock, and pays it whatever its status is by then",
-        (_without_lock("LOCK_ORDER_OF_TRADE"), Clause(orders, "MARK_PAID", _OPEN)),
+        partial(
+            _struck_out,
+            (orders, "LOCK_ORDER_OF_TRADE", "FOR UPDATE"),
+            (orders, "MARK_PAID", _OPEN),
+        ),
         "pay-cancel",
     ),
-    Plant(
+    _plant(
         "a cancel looks at the order, and closes it whatever its status is by then",
-        (_without_lock("LOCK_OWN_ORDER"), Clause(orders, "CLOSE_ORDER", _NOT_CLOSED)),
+        partial(
+            _struck_out,
+            (orders, "LOCK_OWN_ORDER", "FOR UPDATE"),
+            (orders, "CLOSE_ORDER", _NOT_CLOSED),
+        ),
         "pay-cancel",
     ),
-    Plant(
+    _plant(
         "an expiry closes whatever is overdue",
-        (Clause(orders, "EXPIRE_ORDER", _OPEN),),
+        partial(_struck_out, (orders, "EXPIRE_ORDER", _OPEN)),
         "pay-expire",
     ),
-    Plant(
+    _plant(
         "a release looks at the hold, and frees it whatever its state is by then",
-        (
-            Clause(inventory, "LOCK_RESERVATION", "FOR UPDATE OF r"),
-            Clause(inventory, "MARK_RELEASED", _RESERVED),
+        partial(
+            _struck_out,
+            (inventory, "LOCK_RESERVATION", "FOR UPDATE OF r"),
+            (inventory, "MARK_RELEASED", "AND state = 'RESERVED'"),
         ),
         "confirm-release",
     ),
-    Plant(
+    _plant(
         "a hold takes what was there when somebody looked",
-        (Clause(inventory, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s"),),
+        partial(_struck_out, (inventory, "HOLD_STOCK", "AND stock - lock_stock >= %(quantity)s")),
         "last-piece",
     ),
-    Plant(
+    _plant(
         "two operators count what is left at once",
-        (_without_lock("LOCK_ORDER_BY_NO"),),
+        partial(_struck_out, (orders, "LOCK_ORDER_BY_NO", "FOR UPDATE")),
         "parts-exceed-together",
     ),
-    Plant(
+    _plant(
         "what was asked for already does not count",
-        (replaced(ask_refund, "refundable", lambda payment, refunds: payment.amount),),
+        partial(
+            instead, ask_refund, "refundable", lambda _: lambda payment, refunds: payment.amount
+        ),
         "parts-exceed-together",
     ),
-    Plant(
+    _plant(
         "relays take the same messages",
-        (Clause(messages, "LOCK_DUE", "FOR UPDATE SKIP LOCKED"),),
+        partial(_struck_out, (messages, "LOCK_DUE", "FOR UPDATE SKIP LOCKED")),
         "relay-relay",
     ),
-    Plant(
+    _plant(
         "SKUs are locked in the order in which the client names them",
-        (replaced(reserve, "sorted", list),),
+        partial(instead, reserve, "sorted", lambda _: list),
         "two-skus",
     ),
 )

@@ -34,7 +34,7 @@ from tests.proof.interleavings.stage import Choose, Stage
 from tests.proof.interleavings.stock import STOCK
 from tests.proof.interleavings.tree import Tree, following
 from tests.proof.interleavings.upkeep import UPKEEP
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, of_name
 from tests.support.database import Database, forget_settings
 from tests.support.threads import Deadlocks
 
@@ -147,6 +147,9 @@ def _raise(fault: Exception) -> Never:
 
 def _replay(database: Database, part: str, case: str) -> None:
     with _meeting(database, part) as met:
+        sides = {side.name: side for side in met.stage.sides}
+        for name in case:
+            of_name(sides, name)
         met.case(following(case))
 
 

@@ -1,10 +1,16 @@
-"""Faults that are planted in the functions' processes, to see that the section sees them."""
+"""Faults that only a death shows. They are planted in the functions' own processes."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Final
 
 from lockstep.db import connection
 from lockstep.db.connection import Connection
+from tests.proof.kills import lives
+from tests.proof.kills.section import FUNCTIONS
+from tests.proof.plants import Plant, instead
+from tests.proof.section import Form
 
 
 def answers_before_it_commits() -> Callable[[], None]:
@@ -29,3 +35,25 @@ def keeps_a_dead_connection() -> Callable[[], None]:
     """A connection that was lost is used on and on."""
     connection.discard = lambda: None
     return lambda: None
+
+
+@contextmanager
+def _in_the_shortest_life() -> Iterator[None]:
+    """An order is placed, and whoever commits that dies of it."""
+    with ExitStack() as planted:
+        make = partial(partial, plant=answers_before_it_commits)
+        planted.enter_context(instead(lives, "live", make))
+        planted.enter_context(instead(lives, "KILLS", lambda _: {"commit": (1, 1)}))
+        planted.enter_context(instead(lives, "ACTS", lambda _: 0))
+        planted.enter_context(instead(lives, "_LAST", lambda _: ()))
+        yield
+
+
+PLANTS: Final = (
+    Plant(
+        "a function answers before it commits",
+        _in_the_shortest_life,
+        FUNCTIONS,
+        form=Form.BOUNDED,
+    ),
+)

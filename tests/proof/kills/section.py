@@ -11,7 +11,7 @@ from typing import Final
 from infra.local.steps import note
 from tests.proof.kills import lives, outages
 from tests.proof.kills import mysqld as kill_mysqld
-from tests.proof.section import Extent, Form, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally, naming
 from tests.support.database import Database
 
 FUNCTIONS: Final = "functions"
@@ -44,9 +44,9 @@ def _prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
 
 def _kill(database: Database, part: str, case: str) -> int:
     """How often; a case is a seed and its life's number, or the count of its outages."""
-    if part == FUNCTIONS:
-        return lives.live(database, case)
-    return outages.survive(case, int(case.rpartition(".")[2]))
+    with naming(case):
+        _, nth = map(int, case.split("."))
+    return lives.live(database, case) if part == FUNCTIONS else outages.survive(case, nth)
 
 
 SECTION: Final = Section(

@@ -9,10 +9,8 @@ from tests.proof.kills import outages
 from tests.proof.kills import plants as kill_plants
 from tests.proof.kills.lives import answered
 from tests.proof.kills.section import DATABASE, SECTION
-from tests.proof.kills.tap import Fate
 from tests.proof.kills.world import deployed
 from tests.proof.section import Extent, Form, proved
-from tests.support.waiting import wait_until
 
 FORGETFUL = {
     "orders": "UPDATE oms_order_request SET idempotency_key = 'k3' WHERE idempotency_key = 'k1'",
@@ -23,15 +21,6 @@ FORGETFUL = {
     "refunds": "UPDATE oms_refund SET out_request_no = 'another'",
     "messages": "UPDATE ims_reservation SET state = 'RESERVED' WHERE state = 'CONFIRMED'",
 }
-
-
-def test_a_process_that_answers_before_it_commits_breaks_its_word(database):
-    with deployed(database, plant=kill_plants.answers_before_it_commits) as here:
-        here.decide = lambda what: Fate.DIES_BEFORE if what == "COMMIT" else Fate.LIVES
-        order = here.world.place("k1").document["order"]
-        wait_until(lambda: bool(here.log))
-        [broken] = here.promises.broken(database)
-        assert broken.startswith(f"orders: {order['order_no']} ")
 
 
 def test_each_kind_of_promise_is_held_against_the_books(database):

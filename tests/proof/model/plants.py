@@ -1,16 +1,15 @@
-"""Faults to plant in the product, so that the model can be seen to find them."""
+"""Faults of the books: of money, of stock, and of what a key stands for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
-
-import pytest
 
 from lockstep import fingerprint
 from lockstep.inventory import release
 from lockstep.payments import note_refund, refund, settle
 from lockstep.payments.model import PaymentState, RefundReason
+from tests.proof.plants import Kind, Plant, instead
 
 _FREE_THE_ORDERS_LINES: Final = """
 UPDATE ims_sku_stock AS s
@@ -20,29 +19,17 @@ SET s.lock_stock = s.lock_stock - i.quantity
 _RETURN_A_PIECE: Final = "UPDATE ims_sku_stock SET stock = stock + 1 WHERE sku_id = 1001"
 
 
-@contextmanager
-def _instead(place: object, name: str, of: Callable[[Any], Any]) -> Iterator[None]:
-    """``of`` makes the fault from what was right."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place, name, of(getattr(place, name)))
-        yield
-
-
-def any_amount_pays() -> Any:
-    """The amount of a payment is not compared."""
-
+def _any_amount_pays() -> Any:
     def of(right: Any) -> Any:
         def wrong(tx: Any, report: Any, order: Any, actor: str) -> Any:
             return right(tx, replace(report, total_amount=order.pay_amount), order, actor)
 
         return wrong
 
-    return _instead(settle, "_pay_or_keep", of)
+    return instead(settle, "_pay_or_keep", of)
 
 
-def a_second_payment_is_kept() -> Any:
-    """A payment of a paid order is applied like the first."""
-
+def _a_second_payment_is_kept() -> Any:
     def of(right: Any) -> Any:
         def wrong(*arguments: Any) -> Any:
             state, reason = right(*arguments)
@@ -51,13 +38,11 @@ def a_second_payment_is_kept() -> Any:
 
         return wrong
 
-    return _instead(settle, "_pay_or_keep", of)
+    return instead(settle, "_pay_or_keep", of)
 
 
 @contextmanager
-def a_refund_returns_goods() -> Iterator[None]:
-    """Money that goes back brings a piece into stock."""
-
+def _a_refund_returns_goods() -> Iterator[None]:
     def of(right: Any) -> Any:
         def wrong(tx: Any, *arguments: Any) -> Any:
             tx.execute(_RETURN_A_PIECE)
@@ -65,13 +50,11 @@ def a_refund_returns_goods() -> Iterator[None]:
 
         return wrong
 
-    with _instead(refund, "complete", of), _instead(note_refund, "complete", of):
+    with instead(refund, "complete", of), instead(note_refund, "complete", of):
         yield
 
 
-def a_release_frees_what_its_order_wants() -> Any:
-    """Where nothing was held, the order's quantities are released all the same."""
-
+def _a_release_frees_what_its_order_wants() -> Any:
     def of(right: Any) -> Any:
         def wrong(tx: Any, reservation_id: str, order_id: int) -> Any:
             left = right(tx, reservation_id, order_id)
@@ -80,21 +63,44 @@ def a_release_frees_what_its_order_wants() -> Any:
 
         return wrong
 
-    return _instead(release, "_leave_tombstone", of)
+    return instead(release, "_leave_tombstone", of)
 
 
-def a_key_ignores_its_content() -> Any:
-    """Any request with a known key is a repeat."""
-    return _instead(fingerprint, "of_order_request", lambda _: lambda *_: "0" * 64)
+def _a_key_ignores_its_content() -> Any:
+    return instead(fingerprint, "of_order_request", lambda _: lambda *_: "0" * 64)
 
 
-PLANTS: Final = {
-    plant.__name__: plant
-    for plant in (
-        any_amount_pays,
-        a_second_payment_is_kept,
-        a_refund_returns_goods,
-        a_release_frees_what_its_order_wants,
-        a_key_ignores_its_content,
-    )
-}
+# The steps are those to which the machines' own findings were shortened.
+PLANTS: Final = (
+    Plant(
+        "the amount of a payment is not compared",
+        _any_amount_pays,
+        "joint.0",
+        "place 42 x 1001:1; pay 1 9.91; tell PAID:t1",
+        kind=Kind.AMOUNT_UNCHECKED,
+    ),
+    Plant(
+        "a payment of a paid order is applied like the first",
+        _a_second_payment_is_kept,
+        "joint.0",
+        "place 42 x 1001:1; pay 1 9.90; pay 1 9.90; tell PAID:t1; tell PAID:t2",
+    ),
+    Plant(
+        "money that goes back brings a piece into stock",
+        _a_refund_returns_goods,
+        "joint.0",
+        "place 42 x 1001:1; pay 1 9.90; tell PAID:t1; refund 1 r rest; deliver refund t1#1",
+    ),
+    Plant(
+        "where nothing was held, the order's quantities are released all the same",
+        _a_release_frees_what_its_order_wants,
+        "joint.0",
+        "place 42 x 1001:1,2001:1; cancel 42 1; deliver release 1-1",
+        kind=Kind.CALLERS_QUANTITIES,
+    ),
+    Plant(
+        "any request with a known key is a repeat",
+        _a_key_ignores_its_content,
+        "orders.0",
+    ),
+)

@@ -1,7 +1,7 @@
-"""What each machine must reach in the bounded form: a verb, and what it came to.
+"""What each machine must reach: a verb, and what it came to.
 
-Only what comes about often: a machine that misses one of these has lost a whole way, not had bad
-luck.
+Some of it comes about once in a bounded form's lives, or not in those of every seed; so a machine
+is given several times as many before it is said to have lost a way (`section.ROUNDS_MAX`).
 """
 
 from typing import Final
