@@ -8,6 +8,11 @@ from tests.proof import asserts
 asserts.install()
 
 if __name__ == "__main__":
-    from tests.proof.command import main
-
-    sys.exit(main(sys.argv[1:]))
+    try:
+        from tests.proof.command import INTERRUPTED, main
+    except KeyboardInterrupt:
+        sys.exit("Interrupted.")
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:  # a second time, while the first one is seen to
+        sys.exit(INTERRUPTED)

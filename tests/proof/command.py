@@ -70,8 +70,9 @@ def _prove(sections: Sequence[Section], wanted: argparse.Namespace) -> int:
     _say(report.table(sections, found))
     missed = parts - len(found)
     broken = sum(len(one.tally.faults) for one in found)
+    held = "What was tried held" if missed else "Everything held"
     _say(
-        f"{'Everything held' if not broken else f'{broken} did not hold'}: {nth + 1} seed(s) from "
+        f"{f'{broken} did not hold' if broken else held}: {nth + 1} seed(s) from "
         f"{wanted.seed} in {time.monotonic() - began:.0f} s"
         f"{f'; for {missed} of {parts} parts there was no time' if missed else ''}."
     )

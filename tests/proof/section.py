@@ -65,7 +65,7 @@ def naming(case: str) -> Iterator[None]:
 def of_name[T](cases: Mapping[str, T], name: str) -> T:
     """The case that is to be replayed."""
     if name not in cases:
-        raise UnknownCase(f"no case {name}: there are {', '.join(list(cases)[:3])}, …")
+        raise UnknownCase(f"no case {name}: there are {'; '.join(list(cases)[:3])}; …")
     return cases[name]
 
 

@@ -86,3 +86,27 @@ def test_the_server_is_stopped_by_the_last_that_uses_it(tmp_path, monkeypatch):
             pass
         assert stopped == []
     assert stopped == [tmp_path]
+
+
+@pytest.mark.parametrize(("faults", "code"), [([], command.HELD), ([Fault("a", "so")], 1)])
+def test_seed_after_seed_is_tried_and_a_fault_is_the_exit_code(
+    tmp_path, monkeypatch, capsys, faults, code
+):
+    extents: list[Extent] = []
+
+    def prove(sections, extent, _):
+        extents.append(extent)
+        yield from (
+            Proved(section.name, part, extent, Tally(1, 1, list(faults)), 0.0)
+            for section in sections
+            for part in section.parts(extent)
+        )
+
+    monkeypatch.setattr(run, "HOME", tmp_path)
+    monkeypatch.setattr(mysql, "stop", lambda _: False)
+    monkeypatch.setattr(run, "prove", prove)
+    assert command.main(["--sections", "hostile", "--seed", "11", "--seeds", "2"]) == code
+    assert extents == [Extent(Form.LONG, 11), Extent(Form.LONG, 12)]
+    said = capsys.readouterr().out
+    assert ("Everything held" in said) == (not faults)
+    assert said.count("make proof replay=hostile/tokens/a") == 2 * len(faults)

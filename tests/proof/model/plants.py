@@ -70,7 +70,7 @@ def _a_key_ignores_its_content() -> Any:
     return instead(fingerprint, "of_order_request", lambda _: lambda *_: "0" * 64)
 
 
-# The steps are those to which the machines' own findings were shortened.
+# The cases are few steps that show it; in its fixed form orders.0 found each fault, in other steps.
 PLANTS: Final = (
     Plant(
         "the amount of a payment is not compared",
