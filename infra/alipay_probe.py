@@ -64,7 +64,7 @@ def _clock(date: str | None) -> Iterator[Finding]:
 
 def _answer(gateway: Gateway, answer: Answer) -> Finding:
     told = f"{answer.code} {answer.sub_code}".strip()
-    if answer.signature is None:
+    if not answer.signature:
         return Finding(False, _explained(told) or f"Alipay answers, but unsigned: {told}.")
     if not gateway.is_alipays(answer):
         return Finding(

@@ -19,6 +19,7 @@ from tests.concurrency.taking_away import Clause
 from tests.support.builders import a_sku, a_trade_notice, an_order
 from tests.support.channel import cancel
 from tests.support.database import Database
+from tests.support.raw_rows import insert_row
 
 AGED: Final = (
     "UPDATE outbox SET sent_at = sent_at - INTERVAL 1 YEAR, created_at = created_at - INTERVAL 1 "
@@ -111,6 +112,16 @@ def a_notice_of_money_that_must_go_back(database: Database) -> Purged:
     return purge_after_a_year(database)
 
 
+def a_notice_while_other_money_fits_no_order(database: Database) -> Purged:
+    """Another trade of the channel, and the same number at another channel."""
+    a_sku(database)
+    accept(a_trade_notice(an_order(), trade_no="T1"))
+    for changed in ({"trade_no": "T2"}, {"provider": "another", "trade_no": "T1"}):
+        insert_row(database, "oms_order_payment", state="UNMATCHED", order_id=None, **changed)
+    database.execute("DELETE FROM outbox")
+    return purge_after_a_year(database)
+
+
 def a_tombstone_of_21_days(database: Database) -> Purged:
     release("9-1", 9)
     database.execute("UPDATE ims_reservation SET created_at = NOW(3) - INTERVAL 21 DAY")
@@ -141,6 +152,32 @@ def a_released_hold_with_its_time(database: Database) -> Purged:
     release("9-1", 9)
     database.execute("UPDATE ims_reservation SET expires_at = NOW(3)")
     return purge_after_a_year(database)
+
+
+def a_tombstone_while_another_hold_is_asked_for(database: Database) -> Purged:
+    """Neither its own release, which is not sent yet, nor another order's command keeps it."""
+    stage_reserve("8-1")
+    database.execute(
+        "INSERT INTO outbox (message_id, queue, group_key, payload, next_at) "
+        "VALUES (REPEAT('0', 32), 'release', '9-1', '{}', NOW(3))"
+    )
+    release("9-1", 9)
+    return purge_after_a_year(database)
+
+
+def a_hold_without_its_time(database: Database) -> Purged:
+    """Reserved, and all the rest as of a tombstone."""
+    release("9-1", 9)
+    database.execute("ALTER TABLE ims_reservation DROP CHECK ck_reservation_hash")
+    database.execute("UPDATE ims_reservation SET state = 'RESERVED'")
+    try:
+        return purge_after_a_year(database)
+    finally:
+        database.execute("DELETE FROM ims_reservation")
+        database.execute(
+            "ALTER TABLE ims_reservation ADD CONSTRAINT ck_reservation_hash "
+            "CHECK (request_hash IS NOT NULL OR state = 'RELEASED')"
+        )
 
 
 def a_refusal_of_89_days(database: Database) -> Purged:
@@ -256,6 +293,18 @@ GUARDS: Final = (
         ),
     ),
     Guard(
+        "notices: no other channel's money",
+        a_notice_while_other_money_fits_no_order,
+        Purged(notices=1),
+        ((Clause(store, "FIND_NOTICES", "p.provider = n.provider", "TRUE"), NOTHING),),
+    ),
+    Guard(
+        "notices: no other trade's money",
+        a_notice_while_other_money_fits_no_order,
+        Purged(notices=1),
+        ((Clause(store, "FIND_NOTICES", "AND p.trade_no = n.trade_no"), NOTHING),),
+    ),
+    Guard(
         "tombstones: old",
         a_tombstone_of_21_days,
         NOTHING,
@@ -300,10 +349,33 @@ GUARDS: Final = (
         ((Clause(store, "FIND_TOMBSTONES", "AND r.expires_at IS NULL"), Purged(tombstones=1)),),
     ),
     Guard(
+        "tombstones: released",
+        a_hold_without_its_time,
+        NOTHING,
+        ((Clause(store, "FIND_TOMBSTONES", "r.state = 'RELEASED'", "TRUE"), Purged(tombstones=1)),),
+    ),
+    Guard(
+        "tombstones: no other command keeps one",
+        a_tombstone_while_another_hold_is_asked_for,
+        Purged(tombstones=1),
+        ((Clause(store, "FIND_TOMBSTONES", "b.queue = 'reserve'", "TRUE"), NOTHING),),
+    ),
+    Guard(
+        "tombstones: no other hold's command keeps one",
+        a_tombstone_while_another_hold_is_asked_for,
+        Purged(tombstones=1),
+        ((Clause(store, "FIND_TOMBSTONES", "AND b.group_key = r.reservation_id"), NOTHING),),
+    ),
+    Guard(
         "refusals: old",
         a_refusal_of_89_days,
         NOTHING,
-        ((Clause(store, "FIND_REFUSALS", younger("created_at")), Purged(refusals=1)),),
+        (
+            (
+                Clause(store, "FIND_REFUSALS", younger("created_at").removeprefix("AND "), "TRUE"),
+                Purged(refusals=1),
+            ),
+        ),
     ),
 )
 

@@ -91,6 +91,12 @@ def test_an_order_without_held_stock_is_not_the_channels_to_close(database, orde
 # --- attempts ------------------------------------------------------------------------------------
 
 
+def test_the_page_of_another_order_has_no_say_in_a_close(database, order_id):
+    an_attempt(database, the_order(database, "O2"), "O2")
+    assert ALIPAY.accept(**closed_unpaid()) is Result.ORDER_CLOSED
+    assert attempt_state(database, "O2") == "OPEN"
+
+
 def test_the_close_of_the_only_open_attempt_closes_the_order(database, order_id):
     an_attempt(database, order_id, "O1")
     assert ALIPAY.accept(**closed_unpaid()) is Result.ORDER_CLOSED

@@ -328,3 +328,16 @@ def test_the_skus_of_a_batch_are_reached_by_their_key(database):
     assert (changing.keys, changing.scanned) == ({"s": "PRIMARY"}, ())
     reading = plan_of(database, catalogue_store.READ_LOAD, ("x",))
     assert reading.scanned == ()
+
+
+def test_what_somebody_made_so_since_we_looked_stays_as_it_is(database, monkeypatch):
+    a_sku(database, 1001, stock=5)
+    lock = catalogue_store.lock_skus
+
+    def lock_too_late(tx, sku_ids):
+        database.execute("UPDATE ims_sku_stock SET price = 1.00")
+        return lock(tx, sku_ids)
+
+    monkeypatch.setattr(catalogue_store, "lock_skus", lock_too_late)
+    report = load_catalogue(file_of("1001,SKU 1001,1.00,5,0,1"), ALICE)
+    assert what_changed(report) == (0, 0, 0, 1)

@@ -207,6 +207,26 @@ def test_a_command_of_another_hold_is_not_this_orders(database, skus):
     assert database.count("ims_reservation") == 0
 
 
+def test_an_order_that_another_delivery_held_meanwhile_is_not_closed_as_sold_out(
+    database, skus, monkeypatch
+):
+    """Stock comes back between the refusal and the close, and the command comes twice."""
+    order = an_order({HOT: 1})
+    database.execute("UPDATE ims_sku_stock SET stock = 0 WHERE sku_id = %s", (HOT,))
+
+    def then_another_delivery(work):
+        outcome = in_transaction(work)
+        if isinstance(outcome, SoldOut):
+            database.execute("UPDATE ims_sku_stock SET stock = 10 WHERE sku_id = %s", (HOT,))
+            assert turn_of(order) == Held()
+        return outcome
+
+    monkeypatch.setattr(hold_module, "in_transaction", then_another_delivery)
+    assert turn_of(order) == NotWaiting()
+    assert order_row(database, order)["status"] == "PENDING_PAYMENT"
+    assert_at_rest(database)
+
+
 def test_what_another_buyer_holds_is_waited_for_and_then_delivered_again(
     database, skus, monkeypatch
 ):

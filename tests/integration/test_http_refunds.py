@@ -307,6 +307,7 @@ def test_the_scope_may_be_one_of_several(database, paid):
         {"reason": "x", "amount": "1.001"},
         {"reason": "x", "amount": 1},
         {"reason": "x", "restock": [{"sku_id": 1001, "quantity": 0}]},
+        {"reason": "x", "restock": [{"sku_id": 1001, "quantity": 1}] * 101},
         {"reason": "x", "operator": "bob"},
     ],
 )

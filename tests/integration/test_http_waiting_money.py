@@ -206,6 +206,14 @@ def test_an_amount_that_is_none_is_refused(database, amount):
     assert refund_rows(database) == []
 
 
+@pytest.mark.parametrize("reason", ["", " ", "r" * 201])
+def test_a_reason_that_is_none_is_refused(database, reason):
+    ALIPAY.accept()
+    answer = ask(give_back("T1", reason))
+    assert (answer.status, answer.code) == (422, "BODY_INVALID")
+    assert refund_rows(database) == []
+
+
 def test_it_may_fail_again_and_be_tried_again(database, channel, failed):
     for _ in range(2):
         channel.faults.append(Refused("ACQ.TRADE_NOT_ALLOW_REFUND"))

@@ -5,15 +5,21 @@ ends; in neither is anything sold that was not there.
 """
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from functions import reserve_stock
 from lockstep import settings
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.errors import InvariantBroken
 from lockstep.inventory.model import Released
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReserveStock
+from lockstep.orders import store
+from lockstep.orders.model import CloseReason, OrderStatus
+from lockstep.orders.reinstate import may_be_reinstated, take_up
 from lockstep.payments.model import NothingLate, Reinstated, Result, SentBack
 from lockstep.payments.reinstate import reinstate
 from tests.support.batches import batch, failed_ids, record_of
@@ -41,6 +47,8 @@ NOTHING = Decimal("0.00")
 ALL = Decimal("9.90")
 EXPIRED = ("CLOSED", "EXPIRED", NOTHING, NOTHING)
 PAID = ("PAID", None, ALL, NOTHING)
+# By an order that is taken up again.
+TOUCHED = ("oms_order", "oms_order_event", "ims_reservation", "ims_sku_stock", "outbox")
 
 
 @pytest.fixture
@@ -339,3 +347,48 @@ def test_a_refused_fresh_hold_sends_the_money_back(database, policy):
     assert reinstate(order_id) == SentBack(1)
     assert payment_state(database) == ("REFUND_PENDING", "LATE_PAYMENT")
     assert order_row(database) == EXPIRED
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"status": OrderStatus.PAID},
+        {"close_reason": CloseReason.CANCELLED},
+        {"reservation_id": None},
+        {"expires_at": None},
+    ],
+)
+def test_nothing_but_an_expired_order_with_a_hold_and_an_end_may_be_revived(
+    database, policy, changed
+):
+    an_expired_order(database)
+    order = in_transaction(lambda tx: store.lock_order_of_trade(tx, "O1"))
+    assert order is not None
+    assert may_be_reinstated(order, order.expires_at)
+    assert not may_be_reinstated(replace(order, **changed), order.expires_at)
+
+
+# --- what contradicts itself ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ("UPDATE oms_order SET close_reason = 'CANCELLED'", "cannot be reinstated"),
+        ("UPDATE ims_reservation SET state = 'CONFIRMED'", "of a closed order"),
+        ("UPDATE oms_order SET reservation_id = NULL", "never had a hold"),
+    ],
+)
+def test_an_order_that_contradicts_itself_is_not_paid(database, policy, broken, why):
+    order_id = an_expired_order(database)
+    database.execute(broken)
+    before = [database.rows(f"SELECT * FROM {table}") for table in TOUCHED]  # noqa: S608
+
+    def pay(tx: Tx) -> None:
+        order = store.lock_order(tx, order_id)
+        assert order is not None
+        take_up(tx, order, ALL, "test", {})
+
+    with pytest.raises(InvariantBroken, match=why):
+        in_transaction(pay)
+    assert [database.rows(f"SELECT * FROM {table}") for table in TOUCHED] == before  # noqa: S608

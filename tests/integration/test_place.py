@@ -6,7 +6,10 @@ from decimal import Decimal
 import pytest
 
 from lockstep.db import connection
+from lockstep.db.transaction import read
+from lockstep.errors import InvariantBroken
 from lockstep.orders import place as place_module
+from lockstep.orders import request_store
 from lockstep.orders.model import (
     AmountRefused,
     KeyReused,
@@ -20,7 +23,15 @@ from lockstep.orders.model import (
 )
 from lockstep.orders.place import place
 from lockstep.orders.query import probe
-from tests.support.builders import a_sku, an_order, assert_at_rest, place_command
+from tests.support.builders import (
+    a_sku,
+    an_order,
+    assert_at_rest,
+    deliver_outbox,
+    place_command,
+)
+from tests.support.channel import cancel
+from tests.support.raw_rows import insert_row
 
 ORDER_TABLES = (
     "oms_order",
@@ -182,3 +193,68 @@ def test_a_row_that_stays_locked_is_in_flight_and_leaves_nothing(database, monke
         outcome = place(place_command())
     assert type(outcome).__name__ == "InFlight"
     assert database.count("oms_order") == 0
+
+
+def test_stock_that_comes_back_before_the_shortage_is_named_is_sold(database, monkeypatch):
+    a_sku(database, stock=1)
+    blocker = an_order(member_id=7)
+
+    def look_too_late(work):
+        cancel(7, blocker.order_no)
+        deliver_outbox(database)
+        return read(work)
+
+    monkeypatch.setattr(place_module, "read", look_too_late)
+    assert isinstance(place(place_command()), Placed)
+
+
+# --- what contradicts itself ----------------------------------------------------------------------
+
+
+def test_no_order_is_made_where_every_number_is_taken(database, monkeypatch):
+    a_sku(database)
+    taken = an_order().order_no
+    monkeypatch.setattr(place_module, "new_order_no", lambda *_: taken)
+    with pytest.raises(InvariantBroken, match="no order number of 3 was free"):
+        place(place_command())
+    assert database.count("oms_order_request") == 1
+    assert_at_rest(database)
+
+
+def test_a_request_without_its_order_is_a_broken_invariant(database):
+    a_sku(database)
+    command = place_command()
+    place(command)
+    database.execute("UPDATE oms_order_request SET state = 'PROCESSING', order_id = NULL")
+    with pytest.raises(InvariantBroken, match="without its order"):
+        place(command)
+
+
+def test_a_key_that_is_taken_by_no_request_is_a_broken_invariant(database, monkeypatch):
+    a_sku(database)
+    monkeypatch.setattr(request_store, "claim_request", lambda *_: False)
+    with pytest.raises(InvariantBroken, match="by no request"):
+        place(place_command())
+    assert database.count("oms_order") == 0
+
+
+def test_no_order_is_made_under_a_key_that_was_not_claimed(database, monkeypatch):
+    a_sku(database)
+    monkeypatch.setattr(request_store, "claim_request", lambda *_: True)
+    with pytest.raises(InvariantBroken, match="is not there"):
+        place(place_command())
+    assert [database.count(table) for table in ORDER_TABLES] == [0] * len(ORDER_TABLES)
+
+
+def test_a_request_of_another_member_with_the_same_key_is_not_completed(database):
+    a_sku(database)
+    insert_row(
+        database,
+        "oms_order_request",
+        member_id=7,
+        idempotency_key="k1",
+        state="PROCESSING",
+        order_id=None,
+    )
+    assert isinstance(place(place_command(key="k1")), Placed)
+    assert database.count("oms_order_request", member_id=7, state="PROCESSING") == 1

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from infra.local import invariants
+from lockstep.db.transaction import Reader, read
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Released
 from lockstep.inventory.release import release
@@ -171,6 +172,26 @@ def test_rows_that_are_kept_do_not_stand_in_the_way_of_others(database, monkeypa
     old_messages(database, 25)
     assert purge_all().outbox == 25
     assert database.count("outbox") == 25  # their holds are not sold yet
+
+
+def test_the_next_look_for_notices_begins_where_the_last_one_ended(database):
+    """Or each would come through all that are kept, as these are: their money fits no order."""
+    for _ in range(20):
+        accept(a_trade_notice())
+    database.execute("UPDATE oms_notice SET state = 'DONE'")
+    a_year_passes(database)
+
+    def rows_read(reader: Reader) -> int:
+        counted = reader.all("SHOW SESSION STATUS LIKE 'Handler_read%'")
+        return sum(int(row["Value"]) for row in counted)
+
+    def look(reader: Reader) -> int:
+        before = rows_read(reader)
+        assert purge_store.find_notices(reader, datetime.now(UTC), 30).ids == ()
+        return rows_read(reader) - before
+
+    nothing_between = read(lambda reader: -rows_read(reader) + rows_read(reader))
+    assert read(look) - nothing_between < 10
 
 
 def test_messages_of_the_same_moment_all_go(database, monkeypatch):

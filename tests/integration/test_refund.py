@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from lockstep.alipay.answers import Done, NotExecuted, Refused, Trade, TradeStatus, Unknown
+from lockstep.db.transaction import Tx, in_transaction
+from lockstep.orders import store
 from lockstep.orders.model import NotCancellable
+from lockstep.orders.refund import begin_refund, give_up_refund
 from lockstep.payments import refundable_store
 from lockstep.payments.ask_refund import Asked, AskRefund, ask_refund
 from lockstep.payments.model import Result
@@ -24,6 +27,7 @@ from tests.support.notices import (
     refunded,
     staged,
     the_order,
+    trail,
 )
 from tests.support.reading import SIGNER as ALIPAY
 from tests.support.refund_channel import (
@@ -399,3 +403,24 @@ def test_a_member_cannot_cancel_what_was_refunded_in_part(database):
     assert order_row(database) == ("PAID", None, ALL, Decimal("3.00"))
     assert [row[1:] for row in refund_rows(database)] == [(Decimal("3.00"), "DONE", None)]
     assert ledger(database) == [("REFUND", Decimal("-3.00"))]
+
+
+# --- the order ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("move", [begin_refund, give_up_refund])
+def test_a_refund_that_does_not_fit_the_orders_state_leaves_no_trace(
+    database: Database, move: Callable[..., bool]
+) -> None:
+    """Neither does one begin of what is unpaid, nor is one given up that never began."""
+    a_sku(database)
+    order_id = the_order(database)
+
+    def try_it(tx: Tx) -> bool:
+        order = store.lock_order(tx, order_id)
+        assert order is not None
+        return move(tx, order, "test", "TEST", {})
+
+    assert not in_transaction(try_it)
+    assert order_row(database)[0] == "PENDING_PAYMENT"
+    assert trail(database, order_id) == []

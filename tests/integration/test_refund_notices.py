@@ -252,3 +252,13 @@ def test_finished_but_never_told_to_be_paid_asks_the_gateway(database, order_id)
     assert ALIPAY.accept() is Result.APPLIED
     assert payment_row(database)["finished_at"] is not None
     assert notice_rows(database)[0] == ("N-finished", "DONE", None)
+
+
+def test_a_total_of_which_nothing_is_ours_is_known_to_have_been_told(database, order_id):
+    """As of a row that was written before totals were kept."""
+    ALIPAY.accept()
+    for total in ("3.00", "5.00"):
+        ALIPAY.accept(**refunded(total))
+    database.execute("UPDATE oms_order_payment SET told_amount = 0")
+    ALIPAY.accept(**refunded("5.00", notify_id="N-again"))
+    assert database.value("SELECT told_amount FROM oms_order_payment") == Decimal("5.00")

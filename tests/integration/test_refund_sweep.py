@@ -16,6 +16,9 @@ from lockstep.payments.accept import accept
 from lockstep.payments.give_back import GiveBack, give_back
 from lockstep.payments.model import Result
 from lockstep.payments.owe_refund import owe, owe_forgotten, owe_the_rest
+from lockstep.upkeep.refund_sweep_store import DueRefund
+from lockstep.upkeep.restage_refund import restage_refund
+from lockstep.upkeep.store import Mark
 from lockstep.upkeep.sweep import Swept
 from tests.support.batches import a_record, batch, failed_ids
 from tests.support.builders import a_sku, a_trade_notice, an_order, assert_at_rest, deliver_outbox
@@ -243,3 +246,15 @@ def test_a_fault_is_acknowledged_and_the_row_brings_it_back(database, channel, l
 def test_a_message_that_cannot_be_read_is_delivered_again(database, late):
     record = a_record("m", '{"v":1,"type":"RefundPayment"}', group="1")
     assert failed_ids(refund_payment.handler(batch(record), Context())) == ["m"]
+
+
+@pytest.mark.parametrize(
+    "changed", ["state = 'DONE'", "next_try_at = NOW(3) + INTERVAL 1 MINUTE"], ids=str
+)
+def test_a_refund_that_was_tried_since_it_was_found_is_not_brought_back(database, late, changed):
+    minutes_pass(database, 2)
+    payment_id = database.value("SELECT id FROM oms_order_payment")
+    found = DueRefund(late, payment_id, Mark())
+    database.execute(f"UPDATE oms_refund SET {changed}")  # noqa: S608
+    assert not restage_refund(found)
+    assert staged(database) == 1

@@ -13,10 +13,11 @@ from lockstep.db.transaction import Tx
 from lockstep.inventory.model import ReservationState
 from lockstep.inventory.release import release
 from lockstep.orders import store as orders_store
+from lockstep.orders.close import expire
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
-from lockstep.upkeep import store
+from lockstep.upkeep import restage, store
 from lockstep.upkeep import sweep as sweep_module
 from lockstep.upkeep.sweep import Swept
 from tests.support.builders import (
@@ -494,3 +495,53 @@ def test_a_replay_has_an_id_of_its_own_so_that_no_queue_drops_it(database, sku):
     rows = database.rows("SELECT message_id, group_key, payload FROM outbox ORDER BY id")
     assert len({row["message_id"] for row in rows}) == 2
     assert len({row["group_key"] for row in rows}) == 1
+
+
+# --- what was found has changed by the time its order is locked -----------------------------------
+
+
+def found_hold(order: Order, order_id: int | None = None) -> store.OpenHold:
+    hold_id = order.reservation_id or ""
+    where = order.id if order_id is None else order_id
+    return store.OpenHold(hold_id, where, order.status, is_named=True, mark=store.Mark())
+
+
+def found_waiting(order: Order, order_id: int | None = None) -> store.OverdueOrder:
+    where = order.id if order_id is None else order_id
+    return store.OverdueOrder(where, order.reservation_id or "", store.Mark())
+
+
+def test_nothing_is_done_for_an_order_that_is_gone(database, sku):
+    order = an_order()
+    assert not expire(order.id + 1)
+    assert not restage.restage_hold(found_hold(order, order.id + 1))
+    assert not restage.restage_reserve(found_waiting(order, order.id + 1))
+    assert not restage.restage_reinstatement(found_waiting(order, order.id + 1))
+    gone = store.OpenHold("nobody-1", order.id, order.status, is_named=True, mark=store.Mark())
+    assert not restage.restage_hold(gone)
+    assert database.count("outbox") == 0
+
+
+@pytest.mark.parametrize("settled_as", ["RELEASED", "CONFIRMED"])
+def test_a_hold_that_was_settled_meanwhile_is_not_counted(database, sku, monkeypatch, settled_as):
+    """Neither as it should be, nor otherwise."""
+    cancel(42, an_order().order_no)
+    age(database, 3600)
+    look = store.read_overdue_holds
+
+    def look_too_early(*arguments):
+        page = look(*arguments)
+        database.execute("UPDATE ims_reservation SET state = %s", (settled_as,))
+        return page
+
+    monkeypatch.setattr(store, "read_overdue_holds", look_too_early)
+    swept = sweep(unlimited)
+    assert (swept.holds_settled, swept.failed) == (0, [])
+
+
+def test_nothing_is_said_again_of_an_order_that_waits_for_it_no_more(database, sku):
+    order = an_order()
+    assert not restage.restage_hold(found_hold(order))
+    assert not restage.restage_reserve(found_waiting(order))
+    assert not restage.restage_reinstatement(found_waiting(order))
+    assert database.count("outbox") == 0

@@ -418,3 +418,32 @@ def test_the_function_asks_by_its_gateway(database, order, monkeypatch):
 def test_the_reserve_that_the_sweep_keeps_covers_a_conversation():
     patience = timedelta(seconds=ask_due.CONVERSATION_SECONDS + 2 * asking.PATIENCE_SECONDS)
     assert patience < timedelta(seconds=15)
+
+
+# --- what a page's question is --------------------------------------------------------------------
+
+CLOSED = "prev_status = 'PENDING_PAYMENT', status = 'CLOSED', close_reason = 'EXPIRED'"
+
+
+@pytest.mark.parametrize(
+    ("of_order", "of_page", "is_closing", "may_still_appear"),
+    [
+        ("note = NULL", "OPEN", False, True),
+        ("cancel_requested_at = NOW(3)", "OPEN", True, False),
+        (CLOSED, "OPEN", True, True),
+        (f"{CLOSED}, cancel_requested_at = NOW(3)", "OPEN", True, True),
+        ("note = NULL", "CLOSED", True, False),
+    ],
+)
+def test_a_page_is_closed_and_waited_for_as_its_order_says(
+    database, order, of_order, of_page, is_closing, may_still_appear
+):
+    database.execute(f"UPDATE oms_order SET {of_order}")  # noqa: S608
+    database.execute(
+        "UPDATE oms_payment_attempt SET state = %s, next_ask_at = NOW(3) - INTERVAL 1 SECOND",
+        (of_page,),
+    )
+    attempt_id = database.value("SELECT id FROM oms_payment_attempt")
+    question = asking.claim(attempt_id, order.id, "test")
+    assert isinstance(question, Question)
+    assert (question.is_closing, question.may_still_appear) == (is_closing, may_still_appear)

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from pydantic import ValidationError
 
 from lockstep.api.operator_answers import to_attach
-from lockstep.api.operator_requests import AttachBody
+from lockstep.api.operator_requests import read_attach
+from lockstep.api.problems import Problem
 from lockstep.orders.model import OrderNotFound, OrderStatus
 from lockstep.payments.model import (
     Attached,
@@ -15,6 +15,7 @@ from lockstep.payments.model import (
     PaymentNotWaiting,
     PaymentState,
 )
+from tests.support.http_events import as_operator, request
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -49,6 +50,7 @@ def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
     [
         {"order_no": "O1"},
         {"order_no": "", "reason": "x"},
+        {"order_no": "O" * 33, "reason": "x"},
         {"order_no": "O1", "reason": ""},
         {"order_no": "O1", "reason": " "},
         {"order_no": "O1", "reason": "x" * 201},
@@ -57,5 +59,6 @@ def test_what_cannot_be_attached_is_refused_by_name(outcome, status, code):
     ],
 )
 def test_a_body_that_says_less_or_more_is_refused(body):
-    with pytest.raises(ValidationError):
-        AttachBody.model_validate(body)
+    event = request("POST", "/", claims=as_operator(), body=json.dumps(body))
+    with pytest.raises(Problem, match="BODY_INVALID"):
+        read_attach(event, "T1")

@@ -196,3 +196,15 @@ def test_a_finished_trade_takes_no_refund_any_more():
 def test_an_unknown_outcome_says_why():
     channel = ScriptedChannel(query=Unknown("code 20000"))
     assert ask(channel) == NotKnown("code 20000")
+
+
+@pytest.mark.parametrize(
+    ("status", "was_paid", "is_all_back"),
+    [
+        (TradeStatus.TRADE_CLOSED, True, True),
+        (TradeStatus.TRADE_CLOSED, False, False),
+        (TradeStatus.TRADE_SUCCESS, True, False),
+    ],
+)
+def test_a_trade_is_all_back_once_it_is_closed_though_it_was_paid(status, was_paid, is_all_back):
+    assert a_trade(NO, status, was_paid=was_paid).is_all_back is is_all_back

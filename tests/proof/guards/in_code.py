@@ -4,6 +4,8 @@ A guard is found by its form, so that none comes into the product unseen:
 
     leave      `if …: raise | return | break | continue`, each operand of an `or` by itself
     turn       `except …: raise another | return | …`, which turns a fault into what is answered
+    answer     `return … and …`, each operand by itself; `or` as well, but not before a default
+    either     `return … if … else None`, or another constant: what is answered instead
     compare    a comparison of two fingerprints, wherever it stands
 
 One is taken away by compiling its function anew without it and giving that code to the function
@@ -101,7 +103,7 @@ def guards_of(module: ModuleType) -> list[CodeGuard]:
 
 @cache
 def all_guards() -> tuple[CodeGuard, ...]:
-    return tuple(guard for module in _modules() for guard in guards_of(module))
+    return tuple(guard for module in modules() for guard in guards_of(module))
 
 
 def _guards_at(node: ast.AST) -> Iterator[tuple[str, int | None]]:
@@ -114,12 +116,26 @@ def _guards_at(node: ast.AST) -> Iterator[tuple[str, int | None]]:
                 yield ast.unparse(test), None
         case ast.ExceptHandler(body=[*_, last]) if _turns(last):
             yield f"except {'' if node.type is None else ast.unparse(node.type)}", None
+        case ast.Return(value=ast.BoolOp(values=values)) if not _is_constant(values[-1]):
+            yield from ((f"answer {ast.unparse(one)} | …", n) for n, one in enumerate(values))
+        case ast.Return(value=ast.IfExp(test=test, body=this, orelse=that)) if _is_constant(
+            this
+        ) or _is_constant(that):
+            yield f"either {ast.unparse(test)}", None
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()]) if _is_fingerprint(node):
             yield f"compare {ast.unparse(node)}", None
 
 
 def _turns(last: ast.stmt) -> bool:
     return isinstance(last, _LEAVES) and not (isinstance(last, ast.Raise) and last.exc is None)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_fingerprint(node: ast.Compare) -> bool:
@@ -133,6 +149,11 @@ def _take_away(node: ast.AST, operand: int | None) -> None:
             either.values[operand] = _unheeded(either.values[operand])
         case ast.If():
             node.test = _unheeded(node.test)
+        case ast.Return(value=ast.BoolOp(op=op) as answer) if operand is not None:
+            instead = isinstance(op, ast.And)
+            answer.values[operand] = _unheeded(answer.values[operand], instead)
+        case ast.Return(value=ast.IfExp() as either):
+            either.test = _unheeded(either.test, _is_constant(either.orelse))
         case ast.ExceptHandler():
             node.body = [ast.Raise()]
         case ast.Compare(ops=[op]):
@@ -166,7 +187,7 @@ def _tree(module: ModuleType) -> ast.Module:
     return ast.parse(inspect.getsource(module))
 
 
-def _modules() -> Iterator[ModuleType]:
+def modules() -> Iterator[ModuleType]:
     for package, prefix in ((lockstep, "lockstep."), (functions, "functions.")):
         for found in pkgutil.walk_packages(package.__path__, prefix):
             yield importlib.import_module(found.name)

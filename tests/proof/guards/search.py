@@ -1,10 +1,11 @@
 """Finds, for each guard that has none yet, a test that misses it, and writes that down.
 
-    PYTHONPATH=layers/lockstep .local/venv/bin/python -m tests.proof.guards.search
+    PYTHONPATH=layers/lockstep .local/venv/bin/python -m tests.proof.guards.search [test …]
 
-First every test runs once, and the lines of the product that it comes through are noted; then each
-guard is taken away, and the tests that come through it are run, the most telling and the quickest
-first, until one fails. The section tries just that one later on. What no test misses is printed.
+First every test, or those named, runs once, and the lines of the product that it comes through are
+noted; then each guard is taken away, and the tests that come through it are run, the most telling
+and the quickest first, until one fails. The section tries just that one later on. What no test
+misses is printed.
 """
 
 import gc
@@ -62,7 +63,7 @@ def main() -> int:
     known = witnesses.read()
     guards = [guard for guard in witnesses.wanted() if guard.key not in known]
     found: dict[str, str] = {}
-    at_the_bench(list(_TESTS), lambda bench: found.update(_search(bench, guards)))
+    at_the_bench(sys.argv[1:] or _TESTS, lambda bench: found.update(_search(bench, guards)))
     wanted = {guard.key for guard in witnesses.wanted()}
     kept = {key: test for key, test in {**known, **found}.items() if key in wanted}
     text = json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False)

@@ -3,10 +3,11 @@
     schema          checks, keys, foreign keys and legal pairs, by the rows that they refuse
     rows-<area>     conditions and locks of statements, by the rows of tests/concurrency's tables
     rows-others     the rows there that take something else away, as a key or a look before a lock
-    tests-<area>    what the code refuses and compares, by the test that is known to miss it
+    tests-<area>    what code and models refuse and compare, by the test that is known to miss it
 
-The machine lists the guards. One that nothing misses is a fault: write the proof that misses it,
-or take it out of the product; `guards_search` then writes down which test it is.
+The machine lists the guards. One that nothing misses is a fault, in every form of the proof: write
+the test that misses it, which `search` then writes down, or take it out of the product. What no
+test here can miss stands in equivalents.txt with the reason, and is told below the table.
 """
 
 import re
@@ -19,6 +20,7 @@ from tests.concurrency.guards import Guard as Row
 from tests.concurrency.guards import assert_missed
 from tests.proof.guards import in_schema, in_sql, witnesses
 from tests.proof.guards.bench import Bench, at_the_bench
+from tests.proof.guards.equivalents import EQUIVALENTS
 from tests.proof.guards.in_sql import SqlGuard
 from tests.proof.guards.witnesses import Guard, rows, rows_of
 from tests.proof.section import Extent, Form, Section, Tally
@@ -110,7 +112,10 @@ def _statements() -> tuple[tuple[SqlGuard, Sequence[Row]], ...]:
 
 def _by_tests(area: str, form: Form, tally: Tally) -> None:
     guards = _of(area, form)
-    tally.possible = sum(guard.area == area for guard in witnesses.without_rows())
+    here = [guard for guard in witnesses.without_rows() if guard.area == area]
+    tally.possible = len(here)
+    told = (f"{one.key}: {EQUIVALENTS[one.key]}" for one in here if one.key in EQUIVALENTS)
+    tally.notes.extend(told)
 
     def work(bench: Bench) -> None:
         for guard in guards:
@@ -121,8 +126,8 @@ def _by_tests(area: str, form: Form, tally: Tally) -> None:
 
 def _is_missed(guard: Guard, bench: Bench) -> None:
     name = witnesses.read().get(guard.key)
-    assert name is not None, f"nothing is known to miss {guard.key}: see guards_search"
-    assert name in bench.items, f"{name}, which missed {guard.key}, is gone: see guards_search"
+    assert name is not None, f"nothing is known to miss {guard.key}: see guards/search.py"
+    assert name in bench.items, f"{name}, which missed {guard.key}, is gone: see guards/search.py"
     assert bench.passes_as_it_is(name), f"{name} fails without a change"
     with guard.without():
         assert not bench.passes(name), f"{name} does not miss {guard.key}"

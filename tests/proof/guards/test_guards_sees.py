@@ -13,11 +13,14 @@ from types import ModuleType
 from typing import Final
 
 import pytest
+from pydantic import ValidationError
 
-from tests.proof.guards import in_code, in_sql, witnesses
+from infra.local.paths import ROOT
+from lockstep.api.requests import OrderLineBody, PlaceOrderBody
+from tests.proof.guards import equivalents, in_code, in_models, in_sql, witnesses
 from tests.proof.guards import section as guards
 from tests.proof.guards.conjuncts import conjuncts, unwrapped
-from tests.proof.guards.unproved import UNPROVED
+from tests.proof.guards.equivalents import EQUIVALENTS
 from tests.proof.section import Extent, Form, Tally, proved
 from tests.support.database import Database
 
@@ -40,7 +43,16 @@ def decide(request, text, size):
         if one:
             break
     return same
+
+def answer(this, that):
+    if this:
+        return this == 1 and that == 2
+    return this or ""
+
+def either(this):
+    return None if this is None else this.real
 """
+FORMS: Final = ("answer", "either")
 STORE: Final = '''
 from typing import Final
 CLOSE: Final = """
@@ -84,6 +96,10 @@ def test_every_form_of_a_guard_in_code_is_found_and_nothing_else(tmp_path):
             "decide: except ValueError",
             "decide: compare request.request_hash == text",
             "decide: one",
+            "answer: this",
+            "answer: answer this == 1 | …",
+            "answer: answer that == 2 | …",
+            "either: either this is None",
         ]
 
 
@@ -94,6 +110,30 @@ def test_without_a_guard_its_code_goes_on_and_with_it_again_it_does_not(tmp_path
             module.decide(object(), "1", 4)
         with pytest.raises(ValueError, match="1"):
             module.decide(object(), "1", 4)
+
+
+def test_an_answer_without_one_of_its_operands_leans_on_the_other(tmp_path):
+    with a_module(tmp_path, CODE) as module:
+        one, two, none = [g for g in in_code.guards_of(module) if g.text.split()[0] in FORMS]
+        with one.without():
+            assert (module.answer(3, 2), module.answer(1, 3)) == (True, False)
+        with two.without():
+            assert (module.answer(3, 2), module.answer(1, 3)) == (False, True)
+        with none.without(), pytest.raises(AttributeError, match="real"):
+            module.either(None)
+        assert not module.answer(3, 2)
+        assert module.either(None) is None
+
+
+def test_a_limit_of_a_model_is_gone_from_those_that_it_stands_in():
+    body = {"lines": [{"sku_id": 1, "quantity": 1_000_001}]}
+    [limit] = [g for g in in_models.all_guards() if "OrderLineBody.quantity: le" in g.key]
+    with limit.without():
+        assert PlaceOrderBody.model_validate(body).lines[0].quantity == 1_000_001
+        with pytest.raises(ValidationError, match="quantity"):
+            OrderLineBody.model_validate({"sku_id": 1, "quantity": 0})
+    with pytest.raises(ValidationError, match="quantity"):
+        PlaceOrderBody.model_validate(body)
 
 
 def test_every_condition_and_lock_of_a_statement_that_decides_is_found(tmp_path):
@@ -135,9 +175,32 @@ def test_a_condition_is_taken_apart_at_its_own_ands():
 def test_no_two_guards_have_one_name_and_nothing_is_listed_that_is_no_guard():
     names = Counter(guard.key for guard in in_sql.all_guards())
     names.update(guard.key for guard in in_code.all_guards())
+    names.update(guard.key for guard in in_models.all_guards())
     assert [key for key, times in names.items() if times > 1] == []
-    assert names.keys() >= UNPROVED
+    assert names.keys() >= EQUIVALENTS.keys()
     assert set(witnesses.read()) <= {guard.key for guard in witnesses.wanted()}
+
+
+def test_every_guard_has_a_witness_that_exists():
+    """The section tries them; this names, in no time, all that are gone since."""
+    known = witnesses.read()
+    assert [guard.key for guard in witnesses.wanted() if guard.key not in known] == []
+    files = {path: (ROOT / path).read_text("utf-8") for path, _ in map(named, known.values())}
+    gone = [name for path, name in map(named, known.values()) if f"def {name}(" not in files[path]]
+    assert gone == []
+
+
+def named(test: str) -> tuple[str, str]:
+    """(file, function) of a test."""
+    path, _, name = test.partition("::")
+    return path, name.partition("[")[0]
+
+
+def test_an_equivalent_has_its_reason():
+    text = "a f: x\n    Nobody\n    sees it.\nb g: y\n    Nor this.\n"
+    assert equivalents.read(text) == {"a f: x": "Nobody sees it.", "b g: y": "Nor this."}
+    with pytest.raises(ValueError, match="no reason is given for"):
+        equivalents.read("a f: x\nb g: y\n    Nor this.\n")
 
 
 # --- what is reported -----------------------------------------------------------------------------
@@ -168,6 +231,16 @@ def test_a_guard_that_nothing_misses_is_reported(database, monkeypatch, witness,
     [fault] = tallied(database, "tests-lockstep").faults
     assert A_GUARD in fault.case
     assert why in fault.why
+
+
+def test_an_equivalent_is_told_and_not_tried(database, monkeypatch):
+    whole = tallied(database, "tests-lockstep")
+    [key] = [key for key in witnesses.read() if key.startswith(A_GUARD)]
+    for user in (guards, witnesses):
+        monkeypatch.setattr(user, "EQUIVALENTS", {key: "Nobody sees it."})
+    tally = tallied(database, "tests-lockstep")
+    assert tally.notes == [f"{key}: Nobody sees it."]
+    assert (tally.tried, tally.possible) == (whole.tried - 1, whole.possible)
 
 
 def test_a_pair_too_many_and_a_check_that_lets_all_through_are_reported(database):

@@ -1,6 +1,6 @@
 """Which test misses which guard, where no row of a table of guards says so.
 
-The names are written down by `guards_search`, so that only one test need run a guard.
+The names are written down by `search`, so that only one test need run a guard.
 """
 
 import importlib
@@ -15,10 +15,10 @@ from typing import Final, Protocol
 import tests.concurrency
 from tests.concurrency.guards import Guard as Row
 from tests.concurrency.taking_away import Clause
-from tests.proof.guards import in_code
+from tests.proof.guards import in_code, in_models
 from tests.proof.guards import in_sql as guards_in_sql
+from tests.proof.guards.equivalents import EQUIVALENTS
 from tests.proof.guards.in_sql import SqlGuard
-from tests.proof.guards.unproved import UNPROVED
 
 FILE: Final = Path(__file__).with_suffix(".json")
 
@@ -48,14 +48,14 @@ def read() -> dict[str, str]:
 
 @cache
 def without_rows() -> tuple[Guard, ...]:
-    """All guards in code, and those in SQL which no row of a table takes away."""
+    """All guards in code and models, and those in SQL which no row of a table takes away."""
     in_sql = [guard for guard in guards_in_sql.all_guards() if not rows_of(guard)]
-    return (*in_code.all_guards(), *in_sql)
+    return (*in_code.all_guards(), *in_models.all_guards(), *in_sql)
 
 
 def wanted() -> list[Guard]:
     """Those of them that need a witness."""
-    return [guard for guard in without_rows() if guard.key not in UNPROVED]
+    return [guard for guard in without_rows() if guard.key not in EQUIVALENTS]
 
 
 def rows_of(guard: SqlGuard) -> list[Row]:

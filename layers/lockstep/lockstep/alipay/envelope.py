@@ -31,7 +31,7 @@ class Answer:
 
     fields: Fields
     signed: bytes
-    signature: str | None
+    signature: str
 
     def text(self, name: str) -> str | None:
         """A field that is a text or a number, as text; None: absent or blank."""
@@ -81,7 +81,7 @@ def read_answer(body: bytes, method: str) -> Answer:
     if not isinstance(fields, dict):
         raise AnswerUnreadable(f"{name} is not an object")
     signature, _ = members.get("sign", (None, ""))
-    return Answer(fields, raw.encode(charset), signature if isinstance(signature, str) else None)
+    return Answer(fields, raw.encode(charset), signature if isinstance(signature, str) else "")
 
 
 def _decoded(body: bytes) -> tuple[str, str]:

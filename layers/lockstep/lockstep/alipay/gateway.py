@@ -200,10 +200,7 @@ class Gateway:
 
     def is_alipays(self, answer: Answer) -> bool:
         """Whether Alipay signed it."""
-        signature = answer.signature
-        return signature is not None and any(
-            self._keys.is_alipays(text, signature) for text in answer.signed_texts
-        )
+        return any(self._keys.is_alipays(text, answer.signature) for text in answer.signed_texts)
 
     def _request(
         self, method: str, content: Mapping[str, str], links: Mapping[str, str]
@@ -231,5 +228,5 @@ def connect() -> Gateway:
 
 
 def _unsigned(answer: Answer) -> str:
-    fault = "unsigned" if answer.signature is None else "not signed by Alipay's key"
+    fault = "unsigned" if not answer.signature else "not signed by Alipay's key"
     return f"{fault}: {answer.code:.40} {answer.sub_code:.80}"

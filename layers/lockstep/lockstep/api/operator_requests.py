@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lockstep import fingerprint
 from lockstep.api import requests
@@ -22,35 +22,29 @@ TRADE_NO: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 # What an actor's column holds, `operator:` before it.
 _OPERATOR: Final = re.compile(r"[!-~]{1,64}", re.ASCII)
 
-Reason = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+Reason = Annotated[str, Field(max_length=200, pattern=r"\S")]
 
 Yuan = Annotated[str, Field(pattern=r"^[0-9]{1,16}(\.[0-9]{1,2})?$")]
 
 
-class RefundOrderBody(BaseModel):
+class RefundOrderBody(requests.Body):
     """The body of POST /ops/orders/{order_no}/refunds. Without ``amount``: all that is left."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
     reason: Reason
     amount: Yuan | None = None
-    restock: Annotated[list[requests.OrderLineBody], Field(max_length=100)] = []
+    restock: list[requests.OrderLineBody] = Field(default=[], max_length=100)
 
 
-class GiveBackBody(BaseModel):
+class GiveBackBody(requests.Body):
     """The body of POST /ops/payments/{trade_no}/refund. Without ``amount``: all that is left; with
     one, the request has an Idempotency-Key."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
-
     reason: Reason
     amount: Yuan | None = None
 
 
-class AttachBody(BaseModel):
+class AttachBody(requests.Body):
     """The body of POST /ops/payments/{trade_no}/attach."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
     order_no: Annotated[str, Field(pattern=f"^{requests.ORDER_NO.pattern}$")]
     reason: Reason

@@ -38,27 +38,25 @@ _CURSOR: Final = re.compile(r"v1:([1-9][0-9]{0,17})", re.ASCII)
 type Event = Mapping[str, Any]
 
 
-class OrderLineBody(BaseModel):
+class Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
+
+class OrderLineBody(Body):
     sku_id: Annotated[int, Field(ge=1, le=SKU_ID_MAX)]
     quantity: Annotated[int, Field(ge=1, le=QUANTITY_MAX)]
 
 
-class PlaceOrderBody(BaseModel):
+class PlaceOrderBody(Body):
     """The body of POST /orders."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
     lines: Annotated[list[OrderLineBody], Field(min_length=1, max_length=100)]
     expected_amount: Annotated[str, Field(pattern=r"^[0-9]{1,16}(\.[0-9]{1,2})?$")] | None = None
     note: Annotated[str, Field(max_length=200)] | None = None
 
 
-class StartPaymentBody(BaseModel):
+class StartPaymentBody(Body):
     """The body of POST /orders/{order_no}/payments."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
     product: Product
 
@@ -182,7 +180,7 @@ def bad_query(name: Literal["status", "state", "cursor", "limit"], message: str)
     return Problem("QUERY_INVALID", errors=[_error([name], "value_error", message)])
 
 
-def read_body[B: BaseModel](event: Event, model: type[B]) -> B:
+def read_body[B: Body](event: Event, model: type[B]) -> B:
     """The body as ``model`` wants it. Raises Problem BODY_UNREADABLE or BODY_INVALID."""
     sent = _body_bytes(event)
     try:

@@ -74,8 +74,8 @@ WHERE sent_at IS NULL
 
 
 def count_due(reader: Reader) -> int:
-    row = reader.one(COUNT_DUE)
-    return 0 if row is None else int(row["due"])
+    [row] = reader.all(COUNT_DUE)
+    return int(row["due"])
 
 
 # What a queue was told about a group so far decides when it may be told again.
@@ -89,8 +89,8 @@ WHERE queue = %s
 
 def read_staged(reader: Reader, queue: str, group_key: str) -> tuple[int, int | None]:
     """(how often, how many seconds ago last) a command of this queue and group was staged."""
-    row = reader.one(READ_STAGED, (queue, group_key))
-    return (0, None) if row is None else (row["times"], row["newest_seconds"])
+    [row] = reader.all(READ_STAGED, (queue, group_key))
+    return row["times"], row["newest_seconds"]
 
 
 # The first try may have been its own handler's, which claims nothing.

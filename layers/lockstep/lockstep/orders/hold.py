@@ -13,7 +13,15 @@ from lockstep.messaging.contracts import ReserveStock
 from lockstep.observability import correlation_id
 from lockstep.orders import read_store, store
 from lockstep.orders.close import close
-from lockstep.orders.model import CloseReason, Held, HoldOutcome, NotWaiting, OrderStatus, SoldOut
+from lockstep.orders.model import (
+    CloseReason,
+    Held,
+    HoldOutcome,
+    LockedOrder,
+    NotWaiting,
+    OrderStatus,
+    SoldOut,
+)
 
 ACTOR = "system:reserve_stock"
 
@@ -38,15 +46,15 @@ def hold(order_id: int, reservation_id: str) -> HoldOutcome:
     """
     outcome = in_transaction(partial(_hold, order_id=order_id, reservation_id=reservation_id))
     if isinstance(outcome, SoldOut):
-        return in_transaction(partial(_close_sold_out, order_id=order_id))
+        return in_transaction(
+            partial(_close_sold_out, order_id=order_id, reservation_id=reservation_id)
+        )
     return outcome
 
 
 def _hold(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
-    order = store.lock_order(tx, order_id)
-    if order is None or order.reservation_id != reservation_id:
-        return NotWaiting()
-    if order.status is not OrderStatus.RESERVING:
+    order = _lock_waiting(tx, order_id, reservation_id)
+    if order is None:
         return NotWaiting()
     lines, now = read_store.read_wanted(tx, order_id)
     expires_at = now + timedelta(seconds=settings.order_ttl_seconds())
@@ -62,9 +70,19 @@ def _hold(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
     return Held()
 
 
-def _close_sold_out(tx: Tx, order_id: int) -> HoldOutcome:
-    order = store.lock_order(tx, order_id)
-    if order is None or order.status is not OrderStatus.RESERVING:
+def _close_sold_out(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
+    order = _lock_waiting(tx, order_id, reservation_id)
+    if order is None:  # another delivery found stock meanwhile, or its member cancelled it
         return NotWaiting()
     close(tx, order, CloseReason.OUT_OF_STOCK, ACTOR)
     return SoldOut()
+
+
+def _lock_waiting(tx: Tx, order_id: int, reservation_id: str) -> LockedOrder | None:
+    """The order, if this hold is what it waits for."""
+    order = store.lock_order(tx, order_id)
+    if order is None or order.reservation_id != reservation_id:
+        return None
+    if order.status is not OrderStatus.RESERVING:
+        return None
+    return order

@@ -96,6 +96,7 @@ class LockedOrder:
 
     id: int
     status: OrderStatus
+    prev_status: OrderStatus
     cancel_requested_at: datetime | None
     pay_amount: Decimal
     reservation_id: str | None

@@ -1,6 +1,7 @@
 """Place an order, once per idempotency key."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -29,10 +30,10 @@ from lockstep.orders.model import (
     PlaceOrder,
     PlaceOutcome,
     Replayed,
-    RequestState,
     ShortLine,
     SkuUnknown,
 )
+from lockstep.orders.query import reload
 
 # Four random digits: two orders of one shard in one millisecond meet once in ten thousand.
 _ORDER_NO_TRIES: Final = 3
@@ -88,9 +89,7 @@ def _answer(
 ) -> PlaceOutcome:
     if not isinstance(decision, _Existing):
         return decision
-    order = read(partial(read_store.read_order, order_id=decision.order_id))
-    if order is None:
-        raise InvariantBroken(f"a request names order {decision.order_id}, which does not exist")
+    order = reload(decision.order_id)
     return Placed(order) if decision.created else Replayed(order)
 
 
@@ -119,11 +118,11 @@ def _answer_known_key(
         request = request_store.read_request(tx, command.member_id, command.idempotency_key)
     except LockNotAvailable:
         return InFlight()
-    if request is None:  # our failed INSERT keeps it from going; a purge may have been first
-        return InFlight()
+    if request is None:  # our failed INSERT keeps it from going
+        raise InvariantBroken("a key is taken by no request")
     if request.request_hash != request_hash:
         return KeyReused()
-    if request.state is not RequestState.SUCCESS or request.order_id is None:
+    if request.order_id is None:
         raise InvariantBroken("a request was committed without its order")
     return _Existing(request.order_id, created=False)
 
@@ -195,10 +194,10 @@ def _insert_order(
     expires_at: datetime | None,
 ) -> tuple[str, int]:
     """The id of the order's first hold, and the order's id."""
-    for tries_left in reversed(range(_ORDER_NO_TRIES)):
+    for _ in range(_ORDER_NO_TRIES):
         order_no = new_order_no(now, command.member_id)
         reservation_id = reservation_id_of(order_no, 1)
-        try:
+        with suppress(DuplicateKey):
             order_id = store.insert_order(
                 tx,
                 order_no,
@@ -210,12 +209,8 @@ def _insert_order(
                 now,
                 expires_at,
             )
-        except DuplicateKey as taken:
-            if taken.key != "uk_order_no" or tries_left == 0:
-                raise InvariantBroken(f"no order number is free: {taken}") from taken
-        else:
             return reservation_id, order_id
-    raise AssertionError("unreachable: the last try returns or raises")
+    raise InvariantBroken(f"no order number of {_ORDER_NO_TRIES} was free")
 
 
 def _shortage(reader: Reader, command: PlaceOrder) -> OutOfStock | None:

@@ -56,8 +56,8 @@ def give_up_refund(
 
     Guard: REFUNDING. Effect: the state before, event. False, and no change, if the guard says no.
     """
-    back_to = refund_store.read_previous_status(tx, order.id)
-    if back_to is None or not refund_store.give_up_refund(tx, order.id, back_to):
+    back_to = order.prev_status
+    if not refund_store.give_up_refund(tx, order.id, back_to):
         return False
-    store.append_event(tx, order.id, OrderStatus.REFUNDING, back_to, actor, reason, evidence)
+    store.append_event(tx, order.id, order.status, back_to, actor, reason, evidence)
     return True

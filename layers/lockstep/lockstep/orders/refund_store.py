@@ -7,7 +7,7 @@ prev_status, as in `store`.
 from decimal import Decimal
 from typing import Final
 
-from lockstep.db.transaction import Reader, Tx
+from lockstep.db.transaction import Tx
 from lockstep.orders.model import OrderStatus
 
 RECORD_REFUNDED_AMOUNT: Final = """
@@ -68,18 +68,6 @@ WHERE id = %s
 
 def begin_refund(tx: Tx, order_id: int) -> bool:
     return tx.execute(BEGIN_REFUND, (order_id,)) == 1
-
-
-READ_PREVIOUS_STATUS: Final = """
-SELECT prev_status
-FROM oms_order
-WHERE id = %s
-"""
-
-
-def read_previous_status(reader: Reader, order_id: int) -> OrderStatus | None:
-    row = reader.one(READ_PREVIOUS_STATUS, (order_id,))
-    return None if row is None else OrderStatus(row["prev_status"])
 
 
 # REFUNDING -> the state before, when the channel will not do it.

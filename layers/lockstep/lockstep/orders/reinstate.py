@@ -33,7 +33,8 @@ def may_be_reinstated(order: TradedOrder, paid_at: datetime | None) -> bool:
 
 def line_up_again(tx: Tx, order: LockedOrder) -> None:
     """Stage the command that tries for a fresh hold when its turn comes."""
-    line_up(tx, order.id, _fresh(order))
+    _, new_hold = _holds(order)
+    line_up(tx, order.id, new_hold)
 
 
 def take_up(
@@ -45,13 +46,13 @@ def take_up(
     back if it still was held, a new one, ConfirmStock. Lock order: reservation, then SKUs
     ascending; call it last. On any other answer the caller rolls back.
     """
-    old_hold, new_hold = order.reservation_id, _fresh(order)
+    old_hold, new_hold = _holds(order)
     if not reinstate_order(tx, order.id, new_hold, amount):
         raise InvariantBroken(f"order {order.id} cannot be reinstated though its money waits")
     store.append_event(tx, order.id, order.status, OrderStatus.PAID, actor, "REINSTATED", evidence)
     confirm_hold(tx, order.id, new_hold)
     lines, now = read_store.read_wanted(tx, order.id)
-    if old_hold is not None and isinstance(refused := give_back(tx, old_hold, order.id), Refused):
+    if isinstance(refused := give_back(tx, old_hold, order.id), Refused):
         raise InvariantBroken(f"{old_hold} of a closed order: {refused.code}")
     hold_until = now + timedelta(seconds=settings.hold_grace_seconds())
     match reserve(tx, new_hold, order.id, lines, hold_until):
@@ -60,7 +61,8 @@ def take_up(
     return None
 
 
-def _fresh(order: LockedOrder) -> str:
+def _holds(order: LockedOrder) -> tuple[str, str]:
+    """The one it had, and the one that comes after it."""
     if order.reservation_id is None:
         raise InvariantBroken(f"order {order.id} never had a hold")
-    return next_reservation_id(order.reservation_id)
+    return order.reservation_id, next_reservation_id(order.reservation_id)

@@ -172,7 +172,7 @@ def mark_paid(tx: Tx, order_id: int, amount: Decimal) -> bool:
 # --- locking -------------------------------------------------------------------------------------
 
 LOCK_OWN_ORDER: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id
+SELECT id, status, prev_status, cancel_requested_at, pay_amount, reservation_id
 FROM oms_order
 WHERE order_no = %s
   AND member_id = %s
@@ -185,7 +185,7 @@ def lock_own_order(tx: Tx, member_id: int, order_no: str) -> LockedOrder | None:
 
 
 LOCK_ORDER: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id
+SELECT id, status, prev_status, cancel_requested_at, pay_amount, reservation_id
 FROM oms_order
 WHERE id = %s
 FOR UPDATE
@@ -197,7 +197,7 @@ def lock_order(tx: Tx, order_id: int) -> LockedOrder | None:
 
 
 LOCK_ORDER_BY_NO: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id
+SELECT id, status, prev_status, cancel_requested_at, pay_amount, reservation_id
 FROM oms_order
 WHERE order_no = %s
 FOR UPDATE
@@ -210,7 +210,11 @@ def lock_order_by_no(tx: Tx, order_no: str) -> LockedOrder | None:
 
 
 def _locked(row: Row | None) -> LockedOrder | None:
-    return None if row is None else LockedOrder(**{**row, "status": OrderStatus(row["status"])})
+    return None if row is None else LockedOrder(**{**row, **_statuses(row)})
+
+
+def _statuses(row: Row) -> dict[str, OrderStatus]:
+    return {name: OrderStatus(row[name]) for name in ("status", "prev_status")}
 
 
 # An attempt's number leads to its order; without one, an order_no is the number of its own order.
@@ -218,7 +222,8 @@ def _locked(row: Row | None) -> LockedOrder | None:
 # Whether there are attempts is read with a lock: a plain subquery answers from the statement's
 # view, which is older than the order's lock if that had to be waited for.
 LOCK_ORDER_OF_TRADE: Final = """
-SELECT id, status, cancel_requested_at, pay_amount, reservation_id, close_reason, expires_at,
+SELECT id, status, prev_status, cancel_requested_at, pay_amount, reservation_id, close_reason,
+       expires_at,
        EXISTS (
            SELECT 1
            FROM oms_payment_attempt AS a
@@ -245,6 +250,6 @@ def lock_order_of_trade(
     row = tx.one(LOCK_ORDER_OF_TRADE, arguments)
     if row is None:
         return None
-    said = {"status": OrderStatus(row["status"]), "has_attempt": bool(row["has_attempt"])}
+    said = {**_statuses(row), "has_attempt": bool(row["has_attempt"])}
     said["close_reason"] = row["close_reason"] and CloseReason(row["close_reason"])
     return TradedOrder(**{**row, **said})

@@ -33,8 +33,8 @@ SELECT EXISTS (
 
 def has_open_refund(reader: Reader, payment_id: int) -> bool:
     """Whether a refund of this payment is still under way."""
-    row = reader.one(HAS_OPEN_REFUND, (payment_id,))
-    return row is not None and bool(row["has_open_refund"])
+    [row] = reader.all(HAS_OPEN_REFUND, (payment_id,))
+    return bool(row["has_open_refund"])
 
 
 READ_PAYMENTS: Final = """

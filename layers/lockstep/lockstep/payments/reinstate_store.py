@@ -39,8 +39,8 @@ WHERE order_id = %s
 
 
 def count_late_payments(reader: Reader, order_id: int) -> int:
-    row = reader.one(COUNT_LATE_PAYMENTS, (order_id,))
-    return 0 if row is None else int(row["late"])
+    [row] = reader.all(COUNT_LATE_PAYMENTS, (order_id,))
+    return int(row["late"])
 
 
 # REINSTATE_PENDING -> APPLIED | REFUND_PENDING.

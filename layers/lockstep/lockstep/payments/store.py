@@ -66,9 +66,9 @@ FOR SHARE
 """
 
 
-def read_notice_state(tx: Tx, provider: str, notice: Notice) -> NoticeState | None:
-    row = tx.one(READ_NOTICE_STATE, (provider, notice.notify_id, content_hash(notice)))
-    return None if row is None else NoticeState(row["state"])
+def read_notice_state(tx: Tx, provider: str, notice: Notice) -> NoticeState:
+    [row] = tx.all(READ_NOTICE_STATE, (provider, notice.notify_id, content_hash(notice)))
+    return NoticeState(row["state"])
 
 
 LOCK_NOTICE: Final = """

@@ -138,8 +138,7 @@ def delete_tombstones(tx: Tx, ids: Sequence[int]) -> int:
 FIND_REFUSALS: Final = """
 SELECT id, created_at AS at
 FROM message_refusal
-WHERE created_at >= %(at)s
-  AND created_at < TIMESTAMPADD(DAY, -%(days)s, NOW(3))
+WHERE created_at < TIMESTAMPADD(DAY, -%(days)s, NOW(3))
 ORDER BY created_at
 LIMIT %(limit)s
 """

@@ -86,5 +86,5 @@ WHERE r.id = %(refund_id)s
 def read_staged_refund(reader: Reader, refund_id: int, payment_id: int) -> tuple[int, int | None]:
     """(how often since the refund is due, how many seconds ago last) a try of it was staged."""
     arguments = {"group_key": str(payment_id), "refund_id": refund_id}
-    row = reader.one(READ_STAGED_REFUND, arguments)
-    return (0, None) if row is None else (int(row["times"]), row["newest_seconds"])
+    [row] = reader.all(READ_STAGED_REFUND, arguments)
+    return int(row["times"]), row["newest_seconds"]

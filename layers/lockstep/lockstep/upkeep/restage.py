@@ -93,8 +93,8 @@ def restage_reinstatement(late: OverdueOrder) -> bool:
 
 
 def _restage_reinstatement(tx: Tx, late: OverdueOrder) -> bool:
-    order = orders.lock_order(tx, late.order_id)
-    if order is None or not count_late_payments(tx, late.order_id):
+    orders.lock_order(tx, late.order_id)
+    if not count_late_payments(tx, late.order_id):
         return False
     command = ReserveStock(
         reservation_id=next_reservation_id(late.reservation_id),

@@ -255,4 +255,5 @@ SELECT
 
 def count_overdue(reader: Reader) -> dict[str, int]:
     """How many orders and holds are past their time right now."""
-    return reader.one(COUNT_OVERDUE) or {}
+    [row] = reader.all(COUNT_OVERDUE)
+    return row
