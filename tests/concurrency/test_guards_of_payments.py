@@ -166,9 +166,9 @@ GUARDS: Final = (
         ),
     ),
     Guard(
-        "CLOSE_ASKED_ATTEMPT: CLOSING, or the order of an abandoned page stays open",
-        partial(attempt_after, kind=NoticeKind.UNPAID_CLOSE, state="OPEN"),
-        (Result.ORDER_CLOSED, "CLOSED", "CLOSED"),
+        "CLOSE_ASKED_ATTEMPT: CLOSING, or a page that was paid is closed",
+        partial(attempt_after, kind=NoticeKind.UNPAID_CLOSE, state="PAID"),
+        (Result.NOTED, "PAID", "PENDING_PAYMENT"),
         (
             (
                 Clause(attempt_store, "CLOSE_ASKED_ATTEMPT", "AND state = 'CLOSING'"),
