@@ -57,6 +57,13 @@ def test_what_the_handlers_sent_is_not_the_relays(database, sqs):
     assert relay(unlimited) == Relayed(sent=0, failed=0, left=0)
 
 
+def test_what_was_sent_is_not_sent_again_though_its_time_comes(database, sqs):
+    unsent(database, "a")
+    assert relay(unlimited).sent == 1
+    database.execute("UPDATE outbox SET next_at = NOW(3) - INTERVAL 1 SECOND")
+    assert relay(unlimited) == Relayed(sent=0, failed=0, left=0)
+
+
 def test_each_row_goes_to_its_queue_in_its_group_under_its_own_id(database, sqs, monkeypatch):
     for queue in ("CONFIRM", "RELEASE"):
         monkeypatch.setenv(f"{queue}_QUEUE_URL", GONE)
