@@ -70,4 +70,5 @@ def _possible(proved: Sequence[Proved]) -> str:
         if one.tally.possible is None:
             return "no end"
         most[one.part] = max(most.get(one.part, 0), one.tally.possible)
-    return f"{sum(most.values()):,}"
+    is_bound = any(one.tally.is_bound for one in proved)
+    return f"{'at most ' * is_bound}{sum(most.values()):,}"

@@ -71,8 +71,8 @@ def of_name[T](cases: Mapping[str, T], name: str) -> T:
 
 @dataclass
 class Tally:
-    """``possible`` is None where there is no end to what could be tried. ``notes`` are shown below
-    the table: what held, and should be known all the same. ``until``, by time.monotonic(), another
+    """``possible`` is None where there is no end to what could be tried, and ``is_bound`` where it
+    was not counted, but cannot be more. ``notes`` are shown below the table: what held, and should be known all the same. ``until``, by time.monotonic(), another
     case may begin."""
 
     tried: int = 0
@@ -80,6 +80,7 @@ class Tally:
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     until: float | None = None
+    is_bound: bool = False
 
     @property
     def is_over(self) -> bool:

@@ -31,6 +31,11 @@ def test_where_there_is_no_end_to_one_part_there_is_none_to_the_section():
     assert report.table([SECTION], found).endswith("| one | it holds | 10 | no end | 0 | 2 |")
 
 
+def test_what_was_not_counted_is_told_as_a_bound():
+    found = [of_part("a", 1, 5, 90), Proved("one", "b", BOUNDED, Tally(5, 7, is_bound=True), 1.0)]
+    assert report.table([SECTION], found).endswith("| one | it holds | 10 | at most 97 | 0 | 2 |")
+
+
 @pytest.mark.parametrize("case", ["a b; c", "it's", '"$HOME"', "`x` \\"])
 def test_a_command_that_replays_comes_through_the_shell(case):
     told = report.told(Proved("one", "a", BOUNDED, Tally(), 0), Fault(case, "why"))
@@ -102,7 +107,7 @@ def test_seed_after_seed_is_tried_and_a_fault_is_the_exit_code(
             for part in section.parts(extent)
         )
 
-    monkeypatch.setattr(run, "HOME", tmp_path)
+    monkeypatch.setattr(run, "PROOF_HOME", tmp_path)
     monkeypatch.setattr(mysql, "stop", lambda _: False)
     monkeypatch.setattr(run, "prove", prove)
     assert command.main(["--sections", "hostile", "--seed", "11", "--seeds", "2"]) == code

@@ -119,7 +119,7 @@ def walk(met: Meeting, tally: Tally, tree: Tree, cases_max: int) -> None:
             with_deadlock += met.deadlocks.seen > before
             tally.attempt(met.stage.schedule, functools.partial(_see, seen, end))
     finally:
-        tally.possible = tree.leaves_in_all
+        tally.possible, tally.is_bound = tree.leaves_in_all, not tree.is_walked
         if with_deadlock:
             tally.notes.append(f"{with_deadlock} of {tally.tried} saw a deadlock, and went on")
     if tree.is_walked and not tally.faults and not met.repeatable_read:
