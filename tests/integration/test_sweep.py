@@ -545,3 +545,10 @@ def test_nothing_is_said_again_of_an_order_that_waits_for_it_no_more(database, s
     assert not restage.restage_reserve(found_waiting(order))
     assert not restage.restage_reinstatement(found_waiting(order))
     assert database.count("outbox") == 0
+
+
+def test_what_was_said_a_moment_ago_is_not_said_again(database, sku):
+    order = an_order()
+    accept(a_trade_notice(order))
+    assert not restage.restage_hold(found_hold(order))
+    assert database.count("outbox") == 1
