@@ -22,7 +22,7 @@ from lockstep.upkeep import ask_due
 from tests.proof.crash import migrations, rest
 from tests.proof.crash.all_lives import LIVES
 from tests.proof.crash.lives import Act, Life
-from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips
+from tests.proof.crash.trips import DATABASE, DEATHS, Mode, Strike, Trip, Trips, Way
 from tests.proof.section import Extent, Form, Section, Tally
 from tests.proof.world import World, a_world
 from tests.support import passing_time
@@ -36,7 +36,8 @@ type Case = tuple[Strike, ...]
 # More than two strikes can make necessary.
 CALLS_MAX: Final = 6
 ROUNDS_MAX: Final = 3
-# Of each life: in the fixed form, and of two strikes in the long one.
+# Of each life: in the fixed form, among them a commit that is not done, and of two strikes in the
+# long one.
 FIXED_CASES: Final = 6
 PAIRS: Final = 40
 MIGRATIONS: Final = "migrations"
@@ -146,6 +147,12 @@ def _pairs(expected: Lived, drawn: random.Random) -> tuple[list[Case], int]:
     return list(dict.fromkeys(pairs)), len(firsts) * len(seconds)
 
 
+def _keeps_a_commit_from_being_done(expected: Lived, case: Case) -> bool:
+    """While the process lives on: whoever takes that for done tells its caller of it."""
+    strike = case[0]
+    return strike.mode is Mode.NOT_DONE and expected.trips[strike.trip].way is Way.COMMIT
+
+
 def _cases(expected: Lived, part: str, extent: Extent) -> tuple[Sequence[Case], int]:
     """What is to be tried, and how much there is."""
     drawn = random.Random(f"{extent.seed}/{part}")
@@ -153,7 +160,11 @@ def _cases(expected: Lived, part: str, extent: Extent) -> tuple[Sequence[Case], 
         return _pairs(expected, drawn)
     singles = _singles(expected)
     if extent.form is Form.FIXED:
-        return drawn.sample(singles, min(FIXED_CASES, len(singles))), len(singles)
+        commits = [case for case in singles if _keeps_a_commit_from_being_done(expected, case)]
+        others = [case for case in singles if case not in commits]
+        some = drawn.sample(commits, min(1, len(commits)))
+        some += drawn.sample(others, min(FIXED_CASES - len(some), len(others)))
+        return some, len(singles)
     return singles, len(singles)
 
 
