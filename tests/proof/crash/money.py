@@ -12,6 +12,7 @@ from tests.proof.crash.lives import (
     an_order_in_line,
     delivering,
     life,
+    no_database,
     sum_of,
     telling,
 )
@@ -25,6 +26,17 @@ from tests.support import passing_time
 def notice_of_a_payment(world: World) -> Act:
     _, number = an_opened_order(world)
     world.pay(number)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_that_could_not_be_kept(world: World) -> Act:
+    """Before the act: whoever answered `success` then would not be told again."""
+    _, number = an_opened_order(world)
+    world.pay(number)
+    with no_database():
+        world.tell()
+    assert world.alipay.service.post.waiting() == 1, "acknowledged, and not kept"
     return telling(world)
 
 
