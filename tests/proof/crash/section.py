@@ -36,8 +36,7 @@ type Case = tuple[Strike, ...]
 # More than two strikes can make necessary.
 CALLS_MAX: Final = 6
 ROUNDS_MAX: Final = 3
-# Of each life: in the fixed form, among them a commit that is not done, and of two strikes in the
-# long one.
+# Of each life: in the fixed form, and of two strikes in the long one.
 FIXED_CASES: Final = 6
 PAIRS: Final = 40
 MIGRATIONS: Final = "migrations"
@@ -147,10 +146,23 @@ def _pairs(expected: Lived, drawn: random.Random) -> tuple[list[Case], int]:
     return list(dict.fromkeys(pairs)), len(firsts) * len(seconds)
 
 
-def _keeps_a_commit_from_being_done(expected: Lived, case: Case) -> bool:
-    """While the process lives on: whoever takes that for done tells its caller of it."""
-    strike = case[0]
-    return strike.mode is Mode.NOT_DONE and expected.trips[strike.trip].way is Way.COMMIT
+def _at_commits(expected: Lived, singles: Sequence[Case], mode: Mode) -> list[Case]:
+    return [
+        case
+        for case in singles
+        if case[0].mode is mode and expected.trips[case[0].trip].way is Way.COMMIT
+    ]
+
+
+def _some(expected: Lived, singles: Sequence[Case], drawn: random.Random) -> list[Case]:
+    """Among them a commit that was not done, which nobody may take for done, and one that was done
+    though nobody heard, after which the work runs again."""
+    some: list[Case] = []
+    for mode in (Mode.NOT_DONE, Mode.ANSWER_LOST):
+        commits = _at_commits(expected, singles, mode)
+        some += drawn.sample(commits, min(1, len(commits)))
+    others = [case for case in singles if case not in some]
+    return some + drawn.sample(others, min(FIXED_CASES - len(some), len(others)))
 
 
 def _cases(expected: Lived, part: str, extent: Extent) -> tuple[Sequence[Case], int]:
@@ -160,11 +172,7 @@ def _cases(expected: Lived, part: str, extent: Extent) -> tuple[Sequence[Case], 
         return _pairs(expected, drawn)
     singles = _singles(expected)
     if extent.form is Form.FIXED:
-        commits = [case for case in singles if _keeps_a_commit_from_being_done(expected, case)]
-        others = [case for case in singles if case not in commits]
-        some = drawn.sample(commits, min(1, len(commits)))
-        some += drawn.sample(others, min(FIXED_CASES - len(some), len(others)))
-        return some, len(singles)
+        return _some(expected, singles, drawn), len(singles)
     return singles, len(singles)
 
 
