@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
+import pymysql
 import pytest
 
+from lockstep.db import connection
+from lockstep.payments import accept
 from tests.proof.world import World
 from tests.support import api
 from tests.support.http_events import Answer, Event
@@ -130,4 +133,18 @@ def no_queues(world: World) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(world.wire, "send_message", refuse)
+        yield
+
+
+@contextmanager
+def no_database() -> Iterator[None]:
+    """MySQL cannot be reached for longer than a notice may take."""
+
+    def refuse(*_: Any) -> None:
+        raise pymysql.OperationalError(2003, "Can't connect to MySQL server")
+
+    connection.discard()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "open_session", refuse)
+        patch.setattr(accept, "WITHIN_SECONDS", 0.0)
         yield

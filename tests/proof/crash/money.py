@@ -7,16 +7,18 @@ from infra.local.alipay_gateway.faults import NOTICE, REFUND
 from tests.proof.crash.lives import (
     Act,
     a_page,
+    a_sold_order,
     an_opened_order,
     an_order,
     an_order_in_line,
     delivering,
     life,
+    no_database,
     sum_of,
     telling,
 )
 from tests.proof.world import World
-from tests.support import passing_time
+from tests.support import api, http_events, passing_time
 
 # --- notices --------------------------------------------------------------------------------------
 
@@ -25,6 +27,17 @@ from tests.support import passing_time
 def notice_of_a_payment(world: World) -> Act:
     _, number = an_opened_order(world)
     world.pay(number)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_that_could_not_be_kept(world: World) -> Act:
+    """Before the act: whoever answered `success` then would not be told again."""
+    _, number = an_opened_order(world)
+    world.pay(number)
+    with no_database():
+        world.tell()
+    assert world.alipay.service.post.waiting() == 1, "acknowledged, and not kept"
     return telling(world)
 
 
@@ -39,6 +52,18 @@ def notice_of_a_second_payment(world: World) -> Act:
     order_no, first = an_opened_order(world)
     second = a_page(world, order_no, "qr")
     world.pay(first)
+    world.settle()
+    world.pay(second)
+    return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_a_second_payment_of_what_went_back(world: World) -> Act:
+    order_no, first = an_opened_order(world)
+    second = a_page(world, order_no, "qr")
+    world.pay(first)
+    world.settle()
+    api.ask(http_events.refund_order(order_no))
     world.settle()
     world.pay(second)
     return telling(world)
@@ -192,9 +217,20 @@ def find_a_refund_that_was_not_done(world: World) -> Act:
 
 
 def _asking_about_a_refund(world: World, fault: str) -> Act:
-    """A minute after it was asked for, and nobody knows what came of it."""
     paid_after_a_cancel(world)
     world.tell()
+    return _asking_a_minute_later(world, fault)
+
+
+@life("refund_payment")
+def find_a_part_that_was_not_done(world: World) -> Act:
+    body = {"reason": "late", "amount": "5.00"}
+    api.ask(http_events.refund_order(a_sold_order(world), body))
+    return _asking_a_minute_later(world, "unknown_before")
+
+
+def _asking_a_minute_later(world: World, fault: str) -> Act:
+    """After it was asked for, and nobody knows what came of it."""
     world.alipay.faults.add(REFUND, fault)
     world.deliver("refund")
     world.pass_time(timedelta(seconds=61))
