@@ -72,8 +72,8 @@ def of_name[T](cases: Mapping[str, T], name: str) -> T:
 @dataclass
 class Tally:
     """``possible`` is None where there is no end to what could be tried, and ``is_bound`` where it
-    was not counted, but cannot be more. ``notes`` are shown below the table: what held, and should be known all the same. ``until``, by time.monotonic(), another
-    case may begin."""
+    was not counted, but cannot be more. ``notes`` are shown below the table: what held, and should
+    be known all the same. ``until``, by time.monotonic(), another case may begin."""
 
     tried: int = 0
     possible: int | None = 0
