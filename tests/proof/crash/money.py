@@ -58,6 +58,24 @@ def notice_of_a_second_payment(world: World) -> Act:
 
 
 @life("alipay_notify")
+def notice_of_one_of_two_orders_with_two_pages_each(world: World) -> Act:
+    for key in ("k1", "k2"):
+        order_no = an_order(world, key=key)
+        a_page(world, order_no)
+        number = a_page(world, order_no, "qr")
+    world.pay(number)
+    tell = telling(world)
+
+    def act() -> bool:
+        is_told = tell()
+        paid = world.database.rows("SELECT order_no FROM oms_order WHERE status = 'PAID'")
+        assert {row["order_no"] for row in paid} <= {order_no}, "another order is paid by it"
+        return is_told
+
+    return act
+
+
+@life("alipay_notify")
 def notice_of_a_second_payment_of_what_went_back(world: World) -> Act:
     order_no, first = an_opened_order(world)
     second = a_page(world, order_no, "qr")
@@ -74,6 +92,20 @@ def notice_of_a_wrong_sum(world: World) -> Act:
     _, number = an_opened_order(world)
     world.pay(number, Decimal("0.01"))
     return telling(world)
+
+
+@life("alipay_notify")
+def notice_of_more_than_the_sum(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number, Decimal("99.00"))
+    tell = telling(world)
+
+    def act() -> bool:
+        is_told = tell()
+        assert world.database.count("oms_order", status="PAID") == 0, "paid by another sum"
+        return is_told
+
+    return act
 
 
 @life("alipay_notify")
