@@ -79,7 +79,6 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "orders.LOCK_ORDER": ((200,), ORDER),
     "orders.LOCK_ORDER_BY_NO": ((NO,), {"oms_order": "uk_order_no"}),
     "orders.BEGIN_REFUND": ((200,), ORDER),
-    "orders.READ_PREVIOUS_STATUS": ((200,), ORDER),
     "orders.GIVE_UP_REFUND": ({"order_id": 200, "back_to": "PAID"}, ORDER),
     "orders.LOCK_ORDER_OF_TRADE": (
         {"out_trade_no": f"{NO}_2", "provider": "alipay", "trade_no": "T200"},

@@ -92,7 +92,7 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--replay", default="")
     parser.add_argument("--seed", type=int, default=1, help="the first one")
     parser.add_argument("--seeds", type=_at_least_one, help="how many")
-    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--minutes", type=_some_time)
     return parser.parse_args(words)
 
 
@@ -103,6 +103,12 @@ def _names(text: str) -> list[str]:
             f"no section {', '.join(unknown)}: there are {', '.join(BY_NAME)}"
         )
     return names
+
+
+def _some_time(text: str) -> float:
+    if (minutes := float(text)) <= 0:
+        raise argparse.ArgumentTypeError("more than none")
+    return minutes
 
 
 def _at_least_one(text: str) -> int:

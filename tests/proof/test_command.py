@@ -74,7 +74,9 @@ def test_what_is_not_there_is_not_replayed(name):
         run.replay(section, part, case, BOUNDED)
 
 
-@pytest.mark.parametrize("words", [["--sections", "nobody"], ["--seeds", "0"], ["--minutes", "x"]])
+@pytest.mark.parametrize(
+    "words", [["--sections", "nobody"], ["--seeds", "0"], ["--minutes", "x"], ["--minutes", "-1"]]
+)
 def test_what_cannot_be_asked_for_is_refused(words, capsys):
     with pytest.raises(SystemExit) as ended:
         command.main(words)

@@ -17,12 +17,13 @@ from typing import Any, Final
 
 import requests
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import checks
 
 from infra.openapi import FILE
+from tests.proof.drawing import drawn_alike, quietly
 from tests.proof.hostile.api import ADDRESS, NOTIFY, Call, Unrouted, responded
 from tests.proof.hostile.shop import (
     KEY,
@@ -166,18 +167,13 @@ def _cases(operation: Any, mode: GenerationMode, extent: Extent) -> Sequence[Any
     found: list[Any] = []
 
     @seed(extent.seed)
-    @settings(
-        max_examples=COUNT[extent.form],
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @quietly(max_examples=COUNT[extent.form])
     @given(operation.as_strategy(generation_mode=mode))
     def keep(case: Any) -> None:
         found.append(case)
 
-    keep()
+    with drawn_alike():
+        keep()
     return found
 
 

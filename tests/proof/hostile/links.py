@@ -10,9 +10,10 @@ import json
 from contextlib import ExitStack
 from typing import Any, Final
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import seed
 from schemathesis.generation.stateful.state_machine import APIStateMachine
 
+from tests.proof.drawing import drawn_alike, quietly
 from tests.proof.hostile.api import ADDRESS, HttpApi
 from tests.proof.hostile.document import CHECKS, DOCUMENT, assert_checked, schema_of
 from tests.proof.hostile.shop import SKUS, a_shop, assert_sound
@@ -106,16 +107,8 @@ def _order_what_is_there(body: Any) -> None:
 
 def _run(machine: type[APIStateMachine], extent: Extent) -> None:
     seed(extent.seed)(machine)
-    machine.run(
-        settings=settings(
-            max_examples=WALKS[extent.form],
-            stateful_step_count=STEPS,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-    )
+    with drawn_alike():
+        machine.run(settings=quietly(max_examples=WALKS[extent.form], stateful_step_count=STEPS))
 
 
 def _linked() -> Any:

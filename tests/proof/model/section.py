@@ -24,10 +24,10 @@ from typing import Final, Never
 
 import hypothesis
 import pytest
-from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.internal.conjecture.engine import ConjectureRunner
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.proof.drawing import drawn_alike, quietly
 from tests.proof.model.life import Life
 from tests.proof.model.machine import Machine
 from tests.proof.model.rules import Buyers, Hours, Members, Merchant, Quick
@@ -63,16 +63,6 @@ MACHINES: Final[dict[str, tuple[type[Machine], str]]] = {
 }
 # How many seeds, of how many lives each, of how many steps.
 EXTENTS: Final = {Form.FIXED: (1, 4, 30), Form.BOUNDED: (1, 24, 40), Form.LONG: (6, 20, 80)}
-# Nothing is kept on disk, and what fails is shortened by its steps, not by what drew them.
-_QUIETLY: Final = settings(
-    phases=[Phase.generate],
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    verbosity=Verbosity.quiet,
-    print_blob=False,
-    report_multiple_bugs=False,
-)
 # Of a machine's lives, where something that is wanted of it has not come about before.
 ROUNDS_MAX: Final = 6
 # Tries to do without a step, for one fault.
@@ -125,9 +115,9 @@ def run(
     """Live so many lives; the machine that knows them."""
     members = {"database": database, "policy": policy, "lives": [], "departed": []}
     machine: type[Machine] = hypothesis.seed(seed)(type(kind.__name__, (kind,), members))
-    extent = settings(_QUIETLY, max_examples=lives, stateful_step_count=steps)
+    extent = quietly(max_examples=lives, stateful_step_count=steps)
     try:
-        with _each_life_new():
+        with drawn_alike(), _each_life_new():
             run_state_machine_as_test(machine, settings=extent)
     except Exception:
         if not machine.departed:  # what departed is kept, with its steps
