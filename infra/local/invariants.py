@@ -17,7 +17,19 @@ class Invariant:
     query: str
 
 
+LOOKED_AT_AGAIN: Final = Invariant(
+    "a notice that is not decided is looked at again, for a day",
+    """
+    SELECT notify_id, state, reason
+    FROM oms_notice
+    WHERE state <> 'DONE'
+      AND next_ask_at IS NULL
+      AND created_at > TIMESTAMPADD(DAY, -1, NOW(3))
+    """,
+)
+
 INVARIANTS: Final = (
+    LOOKED_AT_AGAIN,
     Invariant(
         "no counter is negative, and no more is locked than is there",
         """

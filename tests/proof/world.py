@@ -15,7 +15,7 @@ Nothing happens by itself and nothing runs in a thread, so that a history is the
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -41,6 +41,8 @@ from tests.support.wire import Wire
 
 MEMBER: Final = 42
 ROUNDS_MAX: Final = 40
+# Also before time passes: a later answer may decide the notice all the same.
+_LOOKED_AT_AGAIN: Final = invariants.LOOKED_AT_AGAIN
 # What a sweep's report counts, apart from questions that came to nothing.
 _DONE: Final = ("orders_closed", "holds_settled", "restaged", "notices_decided")
 
@@ -72,9 +74,17 @@ class World:
     def start(self, order_no: str, product: str = "page", member: int = MEMBER) -> Answer:
         """POST /orders/{order_no}/payments, and the browser follows the link that is answered."""
         answer = api.ask(http_events.post_payment(order_no, {"product": product}, member=member))
-        if answer.status in {200, 201} and "pay_url" in answer.document:
-            self.alipay.service.call(urlsplit(answer.document["pay_url"]).query, b"", "en")
+        if answer.status in {200, 201}:
+            if "pay_url" in answer.document:
+                self.alipay.service.call(urlsplit(answer.document["pay_url"]).query, b"", "en")
+            self._assert_ends_in_time(order_no, answer.document["out_trade_no"])
         return answer
+
+    def _assert_ends_in_time(self, order_no: str, out_trade_no: str) -> None:
+        sql = "SELECT expires_at FROM oms_order WHERE order_no = %s"
+        until, asked = self.database.value(sql, (order_no,)), self.books.request(out_trade_no)
+        late = asked is not None and asked.expires_at > until.replace(tzinfo=UTC)
+        assert not late, "it can be paid after its order's time"
 
     def pay(self, out_trade_no: str, amount: Decimal | None = None) -> Trade:
         """At the cashier; without a page, late or of another sum where ``amount`` is given."""
@@ -103,7 +113,8 @@ class World:
 
     def pass_time(self, time: timedelta) -> None:
         """For all that is in the database; by Alipay's clock no more than it wants two refunds of a
-        trade apart."""
+        trade apart. Whatever waits then waits for something: hours would hide what does not."""
+        assert self.database.rows(_LOOKED_AT_AGAIN.query) == [], _LOOKED_AT_AGAIN.name
         passing_time.some_time(self.database, time)
         self.clock.ahead += ROUND
 

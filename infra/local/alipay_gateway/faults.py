@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 NOTICE = "notice"
+QUERY = "alipay.trade.query"
 REFUND = "alipay.trade.refund"
 
 

@@ -30,19 +30,22 @@ LINES: Final = {1001: 2, 1002: 1}
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """``function`` is the file of functions/ that is at work. ``prepare`` returns the act."""
+    """``function`` is the file of functions/ that is at work. ``prepare`` returns the act.
+    ``ends`` is what has to come of it, in the words of `rest.ends`, where that is not left to the
+    undisturbed life to say."""
 
     name: str
     function: str
     prepare: Prepare
     policy: str = "REFUND"
+    ends: str = ""
 
 
-def life(function: str, policy: str = "REFUND") -> Callable[[Prepare], Life]:
+def life(function: str, policy: str = "REFUND", ends: str = "") -> Callable[[Prepare], Life]:
     """What is decorated is a life of its own name."""
 
     def named(prepare: Prepare) -> Life:
-        return Life(prepare.__name__, function, prepare, policy)
+        return Life(prepare.__name__, function, prepare, policy, ends)
 
     return named
 

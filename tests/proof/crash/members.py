@@ -1,5 +1,8 @@
 """Lives that a member or an operator begins."""
 
+from datetime import timedelta
+from decimal import Decimal
+
 from tests.proof.crash.lives import (
     LINES,
     Act,
@@ -14,7 +17,7 @@ from tests.proof.crash.lives import (
     sum_of,
 )
 from tests.proof.world import World
-from tests.support import http_events
+from tests.support import api, http_events
 from tests.support.http_events import Event
 
 # --- orders ---------------------------------------------------------------------------------------
@@ -109,6 +112,27 @@ def refund_all(world: World) -> Act:
 def refund_a_part(world: World) -> Act:
     body = {"reason": "late", "amount": "5.00"}
     return asking(http_events.refund_order(a_sold_order(world), body))
+
+
+@life("operate_payments", ends="REFUNDED, APPLIED 3.45")
+def refund_a_sum_in_parts(world: World) -> Act:
+    """Sums that no binary fraction is equal to: a hundred times each is less than its fen."""
+    world.database.execute("UPDATE ims_sku_stock SET price = 1.15 WHERE sku_id = 1001")
+    number = a_page(world, order_no := an_order(world, lines={1001: 3}))
+    world.pay(number)
+    for amount in ("1.15", "0.29", "0.57"):
+        world.settle()
+        world.pass_time(timedelta(seconds=61))
+        api.ask(_refund_of(order_no, amount))
+    world.settle()
+    world.pass_time(timedelta(seconds=61))
+    [trade] = world.books.trades()
+    assert (trade.amount, trade.refunded) == (Decimal("3.45"), Decimal("2.01"))
+    return asking(_refund_of(order_no, "1.44"))
+
+
+def _refund_of(order_no: str, amount: str) -> Event:
+    return http_events.refund_order(order_no, {"reason": "late", "amount": amount}, key=amount)
 
 
 @life("operate_payments")

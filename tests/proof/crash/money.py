@@ -47,6 +47,24 @@ def notice_of_a_late_payment(world: World) -> Act:
     return telling(world)
 
 
+_SENT_BACK = "CLOSED, REFUNDED 29.70"
+
+
+@life("alipay_notify", policy="REINSTATE", ends=_SENT_BACK)
+def notice_of_a_payment_after_its_time(world: World) -> Act:
+    """It was not in time: the policy revives nothing."""
+    order_no = an_expired_order(world)
+    world.pay(order_no, sum_of(world, order_no))
+    return telling(world)
+
+
+@life("alipay_notify", policy="REINSTATE", ends=_SENT_BACK)
+def notice_of_a_payment_that_its_member_called_off(world: World) -> Act:
+    """In time, but nobody wants it any more."""
+    paid_after_a_cancel(world)
+    return telling(world)
+
+
 @life("alipay_notify")
 def notice_of_a_second_payment(world: World) -> Act:
     order_no, first = an_opened_order(world)
@@ -189,12 +207,18 @@ def reinstate_in_vain(world: World) -> Act:
     return delivering(world, "reserve")
 
 
-def paid_in_time_and_late(world: World) -> None:
-    """An order expired before anybody told that it was paid in its time."""
+def an_expired_order(world: World) -> str:
+    """A minute ago, and its stock is given back; its number."""
     order_no = an_order(world)
     world.pass_time(passing_time.TTL + timedelta(minutes=1))
     world.sweep()
     world.settle()
+    return order_no
+
+
+def paid_in_time_and_late(world: World) -> None:
+    """An order expired before anybody told that it was paid in its time."""
+    order_no = an_expired_order(world)
     with world.clock.back(timedelta(minutes=5)):
         world.pay(order_no, sum_of(world, order_no))
     world.tell()

@@ -33,6 +33,15 @@ def rows(world: World) -> Rows:
     }
 
 
+def ends(world: World) -> str:
+    """The orders' statuses and the payments' states with what went back, ``PAID, APPLIED 0.00``."""
+    orders = world.database.rows("SELECT status FROM oms_order ORDER BY id")
+    payments = "SELECT state, refunded_amount FROM oms_order_payment ORDER BY id"
+    words = [row["status"] for row in orders]
+    words += [" ".join(map(str, row.values())) for row in world.database.rows(payments)]
+    return ", ".join(words)
+
+
 def check_sends(world: World) -> None:
     """A message that a queue took was written, and one that is marked as sent was taken."""
     staged = world.database.rows("SELECT message_id, sent_at FROM outbox")

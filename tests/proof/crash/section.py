@@ -74,6 +74,7 @@ def live(database: Database, life: Life, strikes: Case = ()) -> Lived:
         assert len(trips.struck) == len(strikes), "it was over before that trip"
         world.assert_at_rest()
         rest.check_sends(world)
+        assert life.ends in {"", found := rest.ends(world)}, f"it ends {found}"
         return Lived(calls, taken, soon, late)
 
 

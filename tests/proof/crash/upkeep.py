@@ -1,10 +1,12 @@
 """Lives that a schedule or a deployment begins."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from functions import migrate
-from infra.local.alipay_gateway.faults import NOTICE
+from infra.local.alipay_gateway.faults import NOTICE, QUERY
 from tests.proof.crash.lives import (
     Act,
     a_page,
@@ -51,6 +53,39 @@ def relay(world: World) -> Act:
     return lambda: world.relay()["failed"] == 0
 
 
+@life("relay_outbox", ends="CLOSED")
+def relay_in_the_order_of_a_line(world: World) -> Act:
+    """A release that was said again: two rows of one line, and the queue refuses the first."""
+    order_no = an_order(world)
+    with no_queues(world):
+        world.cancel(order_no)
+        world.pass_time(_A_MINUTE)
+        world.sweep()
+    world.pass_time(timedelta(seconds=15))
+    unsent = "SELECT message_id FROM outbox WHERE sent_at IS NULL ORDER BY id"
+    first, second = (row["message_id"] for row in world.database.rows(unsent))
+    _refuse_once(world, first)
+
+    def act() -> bool:
+        world.relay()
+        assert {first, second} & world.wire.taken != {second}, "the second one overtook the first"
+        return True
+
+    return act
+
+
+def _refuse_once(world: World, message_id: str) -> None:
+    send, refused = world.wire.send_message_batch, {message_id}
+
+    def sent(*, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
+        taken = [entry for entry in Entries if entry["Id"] not in refused]
+        if len(taken) < len(Entries):
+            refused.clear()
+        return send(QueueUrl=QueueUrl, Entries=taken)
+
+    world.wire.send_message_batch = sent  # type: ignore[method-assign]
+
+
 # --- sweep ----------------------------------------------------------------------------------------
 
 
@@ -81,6 +116,26 @@ def expire_in_line(world: World) -> Act:
     world.wire.lose()
     world.pass_time(timedelta(minutes=6))
     return _sweeping(world)
+
+
+@life("sweep_expired", ends="CLOSED")
+def keep_the_hold_until_there_is_an_answer(world: World) -> Act:
+    """Its time and that of its hold are over, and every answer is lost."""
+    an_opened_order(world)
+    world.alipay.faults.add(QUERY, "lose_response", count=1000)
+    world.pass_time(_ITS_TIME)
+    world.sweep()
+    world.pass_time(timedelta(hours=1))
+
+    def act() -> bool:
+        is_swept = world.sweep()["failed"] == []
+        assert world.database.count("oms_order", status="PAYMENT_PROCESSING") == 1
+        assert world.database.count("ims_reservation", state="RESERVED") == 1, "it let go too early"
+        if is_swept:
+            world.alipay.faults.clear()
+        return is_swept
+
+    return act
 
 
 @life("sweep_expired")

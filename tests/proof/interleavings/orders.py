@@ -164,6 +164,11 @@ def start_expire(given: Given) -> Sequence[Work]:
     """The start has read the time a moment ago, when there was enough of it left."""
     order = an_unpaid_order(given)
     overdue(given)
+    read_an_hour_ago(given)
+    return _start(order), _expire(order)
+
+
+def read_an_hour_ago(given: Given) -> None:
     look = unpaid_store.read_payable
 
     def an_hour_ago(*arguments: Any) -> unpaid_store.Payable | None:
@@ -171,7 +176,6 @@ def start_expire(given: Given) -> Sequence[Work]:
         return payable and replace(payable, now=payable.now - timedelta(hours=1))
 
     given.patch.setattr(unpaid_store, "read_payable", an_hour_ago)
-    return _start(order), _expire(order)
 
 
 @ORDERS.ending(
