@@ -92,6 +92,8 @@ def _a_worker_of_its_own() -> Iterator[None]:
         forget_settings()
         patch.setenv("PYTEST_XDIST_WORKER", f"proof{os.getpid()}")
         patch.delenv("PYTEST_CURRENT_TEST", raising=False)
+        # Hypothesis would take what this process drew before for a plugin's work at import.
+        patch.setenv("HYPOTHESIS_EXTEND_INITIALIZATION", "1")
         yield
     forget_settings()
 
