@@ -142,7 +142,7 @@ class World:
         """Nothing is open, nothing was lost, every invariant holds, and Alipay's books say the
         same as ours."""
         assert open_ends(self.database) == {}
-        assert self.wire.seen["dead"] == 0
+        assert self.wire.seen["dead"] == self.wire.seen["confused"] == 0
         assert invariants.broken(self.database.rows) == {}
         money_books.assert_agree(self.database, self.books)
 

@@ -4,6 +4,7 @@
 functions; what they report as failed comes again, and after five times is a dead letter.
 """
 
+import json
 import random
 import secrets
 import threading
@@ -37,12 +38,14 @@ class Message:
 
 
 class Wire:
-    """``seen`` counts what became of the messages, ``taken`` names all that the queues ever took.
+    """``seen`` counts what became of the messages, ``confused`` are those with another's number;
+    ``taken`` names all that the queues ever took.
     One that ``is_kind`` takes each once, one that ``is_down`` none. Threads may use it at once."""
 
     def __init__(self, seed: int) -> None:
         self.seen: Counter[str] = Counter()
         self.taken: set[str] = set()
+        self._bodies: dict[str, Any] = {}
         self.is_kind = False
         self.is_down = False
         self._random = random.Random(seed)
@@ -73,6 +76,9 @@ class Wire:
                 queue, sent["MessageGroupId"], sent["MessageDeduplicationId"], sent["MessageBody"]
             )
             self.taken.add(message.dedup_id)
+            # SQS would drop the second of two that bear one number.
+            body = json.loads(message.body)  # a relay writes it in another order
+            self.seen["confused"] += self._bodies.setdefault(message.dedup_id, body) != body
             for _ in range({"lost": 0, "repeated": 2}.get(fate, 1)):
                 # Somewhere among those that wait: late, or before what was sent earlier.
                 self._messages.insert(self._random.randint(0, len(self._messages)), message)

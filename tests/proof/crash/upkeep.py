@@ -128,7 +128,7 @@ def keep_the_hold_until_there_is_an_answer(world: World) -> Act:
     world.pass_time(timedelta(hours=1))
 
     def act() -> bool:
-        is_swept = world.sweep()["failed"] == []
+        is_swept = not world.sweep()["failed"]
         assert world.database.count("oms_order", status="PAYMENT_PROCESSING") == 1
         assert world.database.count("ims_reservation", state="RESERVED") == 1, "it let go too early"
         if is_swept:

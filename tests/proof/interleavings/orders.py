@@ -8,9 +8,10 @@ from typing import Any, Final
 from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind
 from lockstep.orders import unpaid_store
-from lockstep.orders.close import expire
+from lockstep.orders.close import SWEEP, expire
 from lockstep.orders.model import Order
 from lockstep.orders.place import place
+from lockstep.payments.ask import claim
 from tests.proof.interleavings.encounters import (
     CANCELLED,
     EXPIRED,
@@ -164,11 +165,31 @@ def start_expire(given: Given) -> Sequence[Work]:
     """The start has read the time a moment ago, when there was enough of it left."""
     order = an_unpaid_order(given)
     overdue(given)
-    read_an_hour_ago(given)
+    _read_an_hour_ago(given)
     return _start(order), _expire(order)
 
 
-def read_an_hour_ago(given: Given) -> None:
+@ORDERS.ending(
+    to(
+        UNPAID._replace(pages="CLOSING"),
+        ("Started again", "Question"),
+        ("NotPayable PENDING_PAYMENT", "Question"),
+    )
+)
+def start_begin_closing(given: Given) -> Sequence[Work]:
+    """Likewise. A page whose time is over is linked to until somebody begins to close it, and then
+    no other takes its place."""
+    order = an_unpaid_order(given)
+    an_attempt(given.database, order)
+    overdue(given)
+    ends = "expires_at = NOW(3) - INTERVAL 2 MINUTE, next_ask_at = NOW(3)"
+    given.database.execute(f"UPDATE oms_payment_attempt SET {ends}")  # noqa: S608 - the line above
+    attempt_id = given.database.value("SELECT id FROM oms_payment_attempt")
+    _read_an_hour_ago(given)
+    return _start(order), (lambda _: claim(attempt_id, order.id, SWEEP))
+
+
+def _read_an_hour_ago(given: Given) -> None:
     look = unpaid_store.read_payable
 
     def an_hour_ago(*arguments: Any) -> unpaid_store.Payable | None:

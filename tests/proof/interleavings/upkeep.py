@@ -15,7 +15,6 @@ from tests.proof.interleavings.encounters import (
     CANCELLED,
     EXPIRED,
     PAID,
-    UNPAID,
     Encounters,
     Given,
     Rest,
@@ -30,10 +29,9 @@ from tests.proof.interleavings.encounters import (
     told_by,
     trade_of,
 )
-from tests.proof.interleavings.orders import read_an_hour_ago
 from tests.proof.interleavings.sides import Side, Work, stop_here
 from tests.support.builders import a_sku, a_trade_notice, an_attempt, an_order
-from tests.support.channel import ScriptedChannel, cancel, paid, start, sweep, waiting
+from tests.support.channel import ScriptedChannel, cancel, paid, sweep, waiting
 
 UPKEEP: Final = Encounters()
 
@@ -98,27 +96,9 @@ def sweep_sweep(given: Given) -> Sequence[Work]:
 @UPKEEP.ending(in_any_order(EXPIRED, "closed 1", "nothing"))
 def sweep_sweep_asking(given: Given) -> Sequence[Work]:
     _with_a_page(given)
-    _time_is_over(given)
+    given.database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 2 MINUTE")
+    given.database.execute("UPDATE oms_payment_attempt SET expires_at = NOW(3) - INTERVAL 2 MINUTE")
     return alike(_sweep)
-
-
-@UPKEEP.ending(
-    to(
-        UNPAID._replace(pages="CLOSED, OPEN"),
-        ("Started", "nothing"),
-    ),
-    to(
-        EXPIRED._replace(pages="CLOSED"),
-        ("NotPayable PENDING_PAYMENT", "closed 1"),
-        ("NotPayable CLOSED", "closed 1"),
-    ),
-)
-def start_sweep_closing(given: Given) -> Sequence[Work]:
-    """The start has read the time a moment ago; the page that there is has no time left."""
-    order = _with_a_page(given)
-    _time_is_over(given)
-    read_an_hour_ago(given)
-    return (lambda _: start(order.order_no, "wap")), _sweep
 
 
 @UPKEEP.ending(to(PAID, ("APPLIED", "nothing"), ("REPLAYED", "nothing")))
@@ -188,12 +168,6 @@ def _with_a_page(given: Given) -> Any:
     an_attempt(given.database, order)
     given.database.execute("UPDATE oms_payment_attempt SET next_ask_at = NOW(3)")
     return order
-
-
-def _time_is_over(given: Given) -> None:
-    """The channel's too."""
-    given.database.execute("UPDATE oms_order SET expires_at = NOW(3) - INTERVAL 2 MINUTE")
-    given.database.execute("UPDATE oms_payment_attempt SET expires_at = NOW(3) - INTERVAL 2 MINUTE")
 
 
 def _hold_is_over(given: Given) -> None:
