@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.proof.crash import members, money, upkeep
+from tests.proof.crash import members, notices, queues, upkeep
 from tests.proof.crash.lives import Life, lives_of
 
 LIVES: Final[Mapping[str, Life]] = {
-    life.name: life for module in (members, money, upkeep) for life in lives_of(module)
+    life.name: life for module in (members, notices, queues, upkeep) for life in lives_of(module)
 }

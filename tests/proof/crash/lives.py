@@ -9,6 +9,7 @@ again.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from types import ModuleType
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ import pytest
 from lockstep.db import connection
 from lockstep.payments import accept
 from tests.proof.world import World
-from tests.support import api
+from tests.support import api, passing_time
 from tests.support.http_events import Answer, Event
 
 # Whether the caller is content.
@@ -151,3 +152,19 @@ def no_database() -> Iterator[None]:
         patch.setattr(connection, "open_session", refuse)
         patch.setattr(accept, "WITHIN_SECONDS", 0.0)
         yield
+
+
+def paid_after_a_cancel(world: World) -> None:
+    order_no, number = an_opened_order(world)
+    world.cancel(order_no)
+    world.settle()
+    world.pay(number, sum_of(world, order_no))
+
+
+def an_expired_order(world: World) -> str:
+    """A minute ago, and its stock is given back; its number."""
+    order_no = an_order(world)
+    world.pass_time(passing_time.TTL + timedelta(minutes=1))
+    world.sweep()
+    world.settle()
+    return order_no

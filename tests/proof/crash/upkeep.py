@@ -15,8 +15,9 @@ from tests.proof.crash.lives import (
     an_order_in_line,
     life,
     no_queues,
+    paid_after_a_cancel,
 )
-from tests.proof.crash.money import paid_after_a_cancel, paid_in_time_and_late
+from tests.proof.crash.queues import paid_in_time_and_late
 from tests.proof.world import World
 from tests.support import passing_time
 from tests.support.lambda_context import Context

@@ -1,0 +1,125 @@
+"""Lives that a queue begins: of stock, and of refunds."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+from infra.local.alipay_gateway.faults import REFUND
+from tests.proof.crash.lives import (
+    Act,
+    a_sold_order,
+    an_expired_order,
+    an_opened_order,
+    an_order,
+    an_order_in_line,
+    delivering,
+    life,
+    paid_after_a_cancel,
+    sum_of,
+)
+from tests.proof.world import World
+from tests.support import api, http_events
+
+# --- stock ----------------------------------------------------------------------------------------
+
+
+@life("reserve_stock")
+def reserve(world: World) -> Act:
+    an_order_in_line(world)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock")
+def reserve_what_is_sold_out(world: World) -> Act:
+    an_order_in_line(world, 11)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock", policy="REINSTATE")
+def reinstate(world: World) -> Act:
+    paid_in_time_and_late(world)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock", policy="REINSTATE")
+def reinstate_in_vain(world: World) -> Act:
+    paid_in_time_and_late(world)
+    an_order(world, key="k2", lines={1001: 10})
+    return delivering(world, "reserve")
+
+
+def paid_in_time_and_late(world: World) -> None:
+    """An order expired before anybody told that it was paid in its time."""
+    order_no = an_expired_order(world)
+    with world.clock.back(timedelta(minutes=5)):
+        world.pay(order_no, sum_of(world, order_no))
+    world.tell()
+
+
+@life("confirm_stock")
+def confirm(world: World) -> Act:
+    _, number = an_opened_order(world)
+    world.pay(number)
+    world.tell()
+    return delivering(world, "confirm")
+
+
+@life("release_stock")
+def release(world: World) -> Act:
+    world.cancel(an_order(world))
+    return delivering(world, "release")
+
+
+@life("release_stock")
+def release_before_the_reserve(world: World) -> Act:
+    world.cancel(an_order_in_line(world))
+    return delivering(world, "release")
+
+
+# --- refunds --------------------------------------------------------------------------------------
+
+
+@life("refund_payment")
+def refund(world: World) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    return delivering(world, "refund")
+
+
+@life("refund_payment")
+def refund_while_the_balance_is_short(world: World) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    world.books.set_balance(Decimal(0))
+    return delivering(world, "refund")
+
+
+@life("refund_payment")
+def find_a_refund_that_was_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "lose_response")
+
+
+@life("refund_payment")
+def find_a_refund_that_was_not_done(world: World) -> Act:
+    return _asking_about_a_refund(world, "unknown_before")
+
+
+def _asking_about_a_refund(world: World, fault: str) -> Act:
+    paid_after_a_cancel(world)
+    world.tell()
+    return _asking_a_minute_later(world, fault)
+
+
+@life("refund_payment")
+def find_a_part_that_was_not_done(world: World) -> Act:
+    body = {"reason": "late", "amount": "5.00"}
+    api.ask(http_events.refund_order(a_sold_order(world), body))
+    return _asking_a_minute_later(world, "unknown_before")
+
+
+def _asking_a_minute_later(world: World, fault: str) -> Act:
+    """After it was asked for, and nobody knows what came of it."""
+    world.alipay.faults.add(REFUND, fault)
+    world.deliver("refund")
+    world.pass_time(timedelta(seconds=61))
+    world.sweep()
+    return delivering(world, "refund")
