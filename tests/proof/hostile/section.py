@@ -39,5 +39,5 @@ def replay(database: Database, part: str, case: str) -> None:
 
 
 SECTION: Final = Section(
-    "hostile", "Hostile input is taken or refused by name, and leaves nothing", parts, prove, replay
+    "hostile", "hostile input is taken or refused by name, and leaves nothing", parts, prove, replay
 )
