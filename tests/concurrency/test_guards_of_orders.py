@@ -13,6 +13,7 @@ import pytest
 
 from lockstep import fingerprint
 from lockstep.db.transaction import Tx, in_transaction
+from lockstep.errors import InvariantBroken
 from lockstep.orders import request_store, store, unpaid_store
 from lockstep.orders.close import close
 from lockstep.orders.model import (
@@ -255,3 +256,16 @@ GUARDS: Final = (
 @pytest.mark.parametrize("guard", GUARDS, ids=str)
 def test_the_guard_is_missed_when_it_is_gone(scratch, guard):
     assert_missed(guard, scratch)
+
+
+def test_only_a_number_that_is_taken_is_tried_again(scratch):
+    """A duplicate of anything else is named: another number would not help."""
+    a_sku(scratch)
+    an_order(member_id=42)
+    scratch.execute("CREATE UNIQUE INDEX uk_member ON oms_order (member_id)")
+    try:
+        with pytest.raises(InvariantBroken, match="uk_member"):
+            an_order(member_id=42)
+    finally:
+        scratch.execute("DROP INDEX uk_member ON oms_order")
+    assert scratch.count("oms_order") == 1

@@ -1,7 +1,6 @@
 """Place an order, once per idempotency key."""
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -197,7 +196,7 @@ def _insert_order(
     for _ in range(_ORDER_NO_TRIES):
         order_no = new_order_no(now, command.member_id)
         reservation_id = reservation_id_of(order_no, 1)
-        with suppress(DuplicateKey):
+        try:
             order_id = store.insert_order(
                 tx,
                 order_no,
@@ -209,6 +208,10 @@ def _insert_order(
                 now,
                 expires_at,
             )
+        except DuplicateKey as taken:
+            if taken.key != "uk_order_no":
+                raise
+        else:
             return reservation_id, order_id
     raise InvariantBroken(f"no order number of {_ORDER_NO_TRIES} was free")
 
