@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, LiteralString
 
+from infra.experiments.twice import BOTH_OF_OURS
 from lockstep.db import connection
 from lockstep.orders.model import (
     CancelOutcome,
@@ -29,15 +30,6 @@ from tests.support.database import Database
 from tests.support.threads import crowd, in_rounds
 
 ORDERS: Final = 1000
-
-BOTH_PAID_AND_CLOSED: Final = """
-SELECT COUNT(*)
-FROM oms_order AS o
-WHERE (o.paid_at IS NOT NULL AND o.close_reason IS NOT NULL)
-   OR (SELECT COUNT(*)
-       FROM oms_order_event AS e
-       WHERE e.order_id = o.id AND e.to_status IN ('PAID', 'CLOSED')) <> 1
-"""
 
 
 def pay(order: Order) -> Result:
@@ -67,7 +59,7 @@ def test_of_1000_orders_paid_and_closed_at_once_none_is_both(database):
     assert paid + closed == ORDERS
     assert paid > 0
     assert closed > 0
-    assert database.value(BOTH_PAID_AND_CLOSED) == 0
+    assert database.value(BOTH_OF_OURS) == 0
     assert database.count("oms_order", status="PAID") == paid
     assert database.count("oms_order", status="CLOSED", close_reason="CANCELLED") == closed
     assert database.count("oms_order_payment", state="APPLIED") == paid

@@ -41,8 +41,6 @@ from tests.support.wire import Wire
 
 MEMBER: Final = 42
 ROUNDS_MAX: Final = 40
-# Also before time passes: a later answer may decide the notice all the same.
-_LOOKED_AT_AGAIN: Final = invariants.LOOKED_AT_AGAIN
 # What a sweep's report counts, apart from questions that came to nothing.
 _DONE: Final = ("orders_closed", "holds_settled", "restaged", "notices_decided")
 
@@ -120,7 +118,8 @@ class World:
     def pass_time(self, time: timedelta) -> None:
         """For all that is in the database; by Alipay's clock no more than it wants two refunds of a
         trade apart. Whatever waits then waits for something: hours would hide what does not."""
-        assert self.database.rows(_LOOKED_AT_AGAIN.query) == [], _LOOKED_AT_AGAIN.name
+        looked_at = invariants.LOOKED_AT_AGAIN
+        assert self.database.rows(looked_at.query) == [], looked_at.name
         passing_time.some_time(self.database, time)
         self.clock.ahead += ROUND
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pymysql
 import pytest
 
+from infra.local.alipay_gateway.shapes import Trade
 from lockstep.db import connection
 from lockstep.payments import accept
 from tests.proof.world import World
@@ -114,6 +115,12 @@ def an_opened_order(world: World) -> tuple[str, str]:
     """An order and its page."""
     order_no = an_order(world)
     return order_no, a_page(world, order_no)
+
+
+def paid_on_its_page(world: World) -> Trade:
+    """An order, and nobody told of it yet."""
+    _, number = an_opened_order(world)
+    return world.pay(number)
 
 
 def a_sold_order(world: World) -> str:

@@ -12,6 +12,7 @@ from tests.proof.crash.lives import (
     life,
     no_database,
     paid_after_a_cancel,
+    paid_on_its_page,
     sum_of,
     telling,
 )
@@ -21,16 +22,14 @@ from tests.support import api, http_events
 
 @life("alipay_notify")
 def notice_of_a_payment(world: World) -> Act:
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     return telling(world)
 
 
 @life("alipay_notify")
 def notice_that_could_not_be_kept(world: World) -> Act:
     """Before the act: whoever answered `success` then would not be told again."""
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     with no_database():
         world.tell()
     assert world.alipay.service.post.waiting() == 1, "acknowledged, and not kept"
@@ -155,14 +154,12 @@ def notice_of_an_end_unpaid(world: World) -> Act:
 @life("alipay_notify")
 def notice_before_its_payment(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "late")
-    _, number = an_opened_order(world)
-    trade = world.pay(number)
+    trade = paid_on_its_page(world)
     world.books.refund(trade, Decimal("5.00"), "console-1")
     return telling(world)
 
 
 def _refunded_in_the_console(world: World, amount: Decimal | None = None) -> None:
-    _, number = an_opened_order(world)
-    trade = world.pay(number)
+    trade = paid_on_its_page(world)
     world.settle()
     world.books.refund(trade, amount or trade.amount, "console-1")

@@ -8,12 +8,12 @@ from tests.proof.crash.lives import (
     Act,
     a_sold_order,
     an_expired_order,
-    an_opened_order,
     an_order,
     an_order_in_line,
     delivering,
     life,
     paid_after_a_cancel,
+    paid_on_its_page,
     sum_of,
 )
 from tests.proof.world import World
@@ -57,8 +57,7 @@ def paid_in_time_and_late(world: World) -> None:
 
 @life("confirm_stock")
 def confirm(world: World) -> Act:
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     world.tell()
     return delivering(world, "confirm")
 

@@ -16,6 +16,7 @@ from tests.proof.crash.lives import (
     life,
     no_queues,
     paid_after_a_cancel,
+    paid_on_its_page,
 )
 from tests.proof.crash.queues import paid_in_time_and_late
 from tests.proof.world import World
@@ -142,8 +143,7 @@ def keep_the_hold_until_there_is_an_answer(world: World) -> Act:
 @life("sweep_expired")
 def find_out_what_was_paid(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "never")
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     world.pass_time(_A_MINUTE)
     return _sweeping(world)
 
@@ -151,8 +151,7 @@ def find_out_what_was_paid(world: World) -> Act:
 @life("sweep_expired")
 def find_out_what_was_paid_when_its_time_is_over(world: World) -> Act:
     world.alipay.faults.add(NOTICE, "never")
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     world.pass_time(_ITS_TIME)
     return _sweeping(world)
 
@@ -161,8 +160,7 @@ def find_out_what_was_paid_when_its_time_is_over(world: World) -> Act:
 def find_out_what_a_notice_meant(world: World) -> Act:
     """Of a part that went back, before anybody told of the payment."""
     world.alipay.faults.add(NOTICE, "never")
-    _, number = an_opened_order(world)
-    trade = world.pay(number)
+    trade = paid_on_its_page(world)
     world.books.refund(trade, Decimal("5.00"), "console-1")
     world.tell()
     world.pass_time(_A_MINUTE)
@@ -171,8 +169,7 @@ def find_out_what_a_notice_meant(world: World) -> Act:
 
 @life("sweep_expired")
 def say_confirm_again(world: World) -> Act:
-    _, number = an_opened_order(world)
-    world.pay(number)
+    paid_on_its_page(world)
     world.tell()
     return _sweeping_what_was_lost(world)
 
