@@ -28,8 +28,8 @@ def table(sections: Sequence[Section], proved: Sequence[Proved]) -> str:
     seeds = len({one.extent.seed for one in proved})
     tried = "tried" if seeds <= 1 else f"tried, in {seeds} seeds"
     possible = "possible" if seeds <= 1 else "possible, once"
-    head = ("section", "what holds", tried, possible, "faults", "seconds")
-    lines = [head, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
+    head = ("section", "what holds", "budget", tried, possible, "faults", "seconds")
+    lines = [head, ("---", "---", "---", "---:", "---:", "---:", "---:"), *rows]
     notes = [f"{one.section}/{one.part}: {note}" for one in proved for note in one.tally.notes]
     return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + notes)
 
@@ -56,6 +56,7 @@ def _row(section: Section, proved: Sequence[Proved]) -> tuple[str, ...]:
     return (
         section.name,
         section.holds,
+        ", ".join({section.budget(one.extent.form): None for one in proved}),
         f"{sum(tally.tried for tally in tallies):,}",
         _possible(proved),
         str(sum(len(tally.faults) for tally in tallies)),

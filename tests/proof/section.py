@@ -101,11 +101,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``holds`` is the promise in one line. ``prove`` tries the cases of a part; ``replay`` tries
-    one and raises what it found."""
+    """``holds`` is the promise in one line, ``budget`` says how much a form allows. ``prove`` tries
+    the cases of a part; ``replay`` tries one and raises what it found."""
 
     name: str
     holds: str
+    budget: Callable[[Form], str]
     parts: Callable[[Extent], Sequence[str]]
     prove: Callable[[Database, str, Extent, Tally], None]
     replay: Callable[[Database, str, str], object]

@@ -11,7 +11,14 @@ from tests.proof.report import Proved
 from tests.proof.section import Enough, Extent, Fault, Form, Section, Tally, UnknownCase, proved
 
 BOUNDED = Extent(Form.BOUNDED, 1)
-SECTION = Section("one", "it holds", lambda _: ["a", "b"], lambda *_: None, lambda *_: None)
+SECTION = Section(
+    "one",
+    "it holds",
+    lambda form: f"some, {form}",
+    lambda _: ["a", "b"],
+    lambda *_: None,
+    lambda *_: None,
+)
 
 
 def of_part(part, seed, tried, possible):
@@ -23,17 +30,21 @@ def test_what_is_possible_is_counted_once_and_what_was_tried_of_every_seed():
     head, _, row = report.table([SECTION], found).splitlines()
     assert "tried, in 2 seeds" in head
     assert "possible, once" in head
-    assert row == "| one | it holds | 15 | 97 | 0 | 3 |"
+    assert row == "| one | it holds | some, long | 15 | 97 | 0 | 3 |"
 
 
 def test_where_there_is_no_end_to_one_part_there_is_none_to_the_section():
     found = [of_part("a", 1, 5, None), of_part("b", 1, 5, 7)]
-    assert report.table([SECTION], found).endswith("| one | it holds | 10 | no end | 0 | 2 |")
+    assert report.table([SECTION], found).endswith(
+        "| one | it holds | some, long | 10 | no end | 0 | 2 |"
+    )
 
 
 def test_what_was_not_counted_is_told_as_a_bound():
     found = [of_part("a", 1, 5, 90), Proved("one", "b", BOUNDED, Tally(5, 7, is_bound=True), 1.0)]
-    assert report.table([SECTION], found).endswith("| one | it holds | 10 | at most 97 | 0 | 2 |")
+    assert report.table([SECTION], found).endswith(
+        "| some, long, some, bounded | 10 | at most 97 | 0 | 2 |"
+    )
 
 
 @pytest.mark.parametrize("case", ["a b; c", "it's", '"$HOME"', "`x` \\"])

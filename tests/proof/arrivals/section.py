@@ -19,6 +19,11 @@ from tests.support.database import Database
 
 _FEW: Final = 3
 _SAMPLES: Final = 20
+_BUDGET: Final = {
+    Form.FIXED: f"each arrival once, or twice if they are {_FEW}",
+    Form.BOUNDED: "each arrival twice",
+    Form.LONG: f"each arrival three times, in {_SAMPLES} orders a life",
+}
 
 
 def prove(database: Database, part: str, extent: Extent, tally: Tally) -> None:
@@ -55,6 +60,7 @@ def _orders(database: Database, part: str) -> Iterator[Orders]:
 SECTION: Final = Section(
     "arrivals",
     "in whatever order messages and notices come, and however often, the rows end the same",
+    _BUDGET.__getitem__,
     _parts,
     prove,
     replay,

@@ -184,9 +184,18 @@ def _replay(database: Database, part: str, case: str) -> None:
     _try(database, LIVES[part], live(database, LIVES[part]), strikes)
 
 
+def _budget(form: Form) -> str:
+    return {
+        Form.FIXED: f"every commit lost, and {FIXED_CASES} others a life",
+        Form.BOUNDED: "every strike",
+        Form.LONG: f"{PAIRS} pairs of strikes a life",
+    }[form]
+
+
 SECTION: Final = Section(
     name="crash",
     holds="a crash, a lost answer or a deadlock at any point changes nothing in the end",
+    budget=_budget,
     parts=lambda _: [MIGRATIONS, *LIVES],
     prove=_prove,
     replay=_replay,

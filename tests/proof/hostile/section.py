@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final
 
 from tests.proof.hostile import document, fuzz, links, shapes, tokens
-from tests.proof.section import Extent, Section, Tally
+from tests.proof.section import Extent, Form, Section, Tally
 from tests.support.database import Database
 
 _JOBS: Final[tuple[ModuleType, ...]] = (
@@ -38,6 +38,16 @@ def replay(database: Database, part: str, case: str) -> None:
     _JOB_OF[part].replay(database, part, case)
 
 
+def _budget(form: Form) -> str:
+    runs, requests, walks = fuzz.RUNS[form], document.COUNT[form], links.WALKS[form]
+    return f"{runs:,} inputs a reader, {requests} requests of a kind, {walks} walks"
+
+
 SECTION: Final = Section(
-    "hostile", "hostile input is taken or refused by name, and leaves nothing", parts, prove, replay
+    "hostile",
+    "hostile input is taken or refused by name, and leaves nothing",
+    _budget,
+    parts,
+    prove,
+    replay,
 )

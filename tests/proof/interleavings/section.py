@@ -156,6 +156,7 @@ def _replay(database: Database, part: str, case: str) -> None:
 SECTION: Final = Section(
     "interleavings",
     "whose step is next decides who is first, and nothing else",
+    lambda form: f"{CASES_MAX[form]:,} orders of steps an encounter",
     _parts,
     _prove,
     _replay,

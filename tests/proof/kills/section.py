@@ -49,9 +49,14 @@ def _kill(database: Database, part: str, case: str) -> int:
     return lives.live(database, case) if part == FUNCTIONS else outages.survive(case, nth)
 
 
+def _budget(form: Form) -> str:
+    return f"{_LIVES.get(form, 0)} lives, {_OUTAGES.get(form, 0)} kills of the database"
+
+
 SECTION: Final = Section(
     "kills",
     "nothing acknowledged is lost when a process or the database is killed",
+    _budget,
     _parts,
     _prove,
     _kill,

@@ -173,9 +173,15 @@ def _fail_as_shallow(missing: Sequence[str]) -> Never:
     raise AssertionError(f"never came about: {missing}")
 
 
+def _budget(form: Form) -> str:
+    seeds, lives, steps = EXTENTS[form]
+    return f"{seeds * lives} lives a machine, of {steps} steps"
+
+
 SECTION: Final = Section(
     "model",
     "every call answers, and leaves behind, what an independent model says",
+    _budget,
     parts,
     prove,
     replay,
