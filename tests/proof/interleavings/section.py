@@ -39,7 +39,7 @@ from tests.support.database import Database, forget_settings
 from tests.support.threads import Deadlocks
 
 # Cases of one encounter; small ones have fewer.
-CASES_MAX: Final = {Form.FIXED: 10, Form.BOUNDED: 120, Form.LONG: 1500}
+CASES_MAX: Final = {Form.FIXED: 10, Form.BOUNDED: 300, Form.LONG: 1500}
 ENCOUNTERS: Final = {
     encounter.name: encounter for encounter in (*ORDERS, *STOCK, *MONEY, *LATE, *UPKEEP)
 }

@@ -126,7 +126,6 @@ def confirm_restage(given: Given) -> Sequence[Work]:
 @UPKEEP.ending(
     to(
         PAID,
-        ("Confirmed", "restaged 1"),
         ("Confirmed", "nothing"),
         ("Confirmed again", "settled 1"),
     ),
