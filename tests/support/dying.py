@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from lockstep.db.connection import Connection
-
-# Every way from the product to the engine.
-_ROUND_TRIPS = ("_run", "insert_many")
+from tests.support.packets import take_apart
 
 
 def _nothing() -> None:
@@ -38,14 +36,13 @@ def outlive[R](process: Callable[[], R], otherwise: R) -> R:
 
 @contextmanager
 def _around_round_trips(around: Callable[[Connection, Callable[[], Any]], Any]) -> Iterator[None]:
+    """Statements of a packet count one by one."""
+    real = Connection._run
     with pytest.MonkeyPatch.context() as patched:
-        for name in _ROUND_TRIPS:
-            real = getattr(Connection, name)
-
-            def run(session: Connection, *arguments: Any, real: Callable[..., Any] = real) -> Any:
-                return around(session, lambda: real(session, *arguments))
-
-            patched.setattr(Connection, name, run)
+        take_apart(patched)
+        patched.setattr(
+            Connection, "_run", lambda session, text: around(session, lambda: real(session, text))
+        )
         yield
 
 
