@@ -5,6 +5,7 @@ came to, the rows and the counters must tell one story. What two of them come to
 shown, step by step, by the proof's section "interleavings".
 """
 
+from contextlib import suppress
 from typing import Final
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from lockstep.db.errors import Contended
 from lockstep.inventory import store as inventory
 from lockstep.orders.hold import hold
+from lockstep.orders.turn import TurnTaken
 from lockstep.orders.model import (
     Held,
     HoldOutcome,
@@ -51,7 +53,10 @@ def pay(order: Order) -> Result:
 
 
 def turn(order: Order) -> HoldOutcome:
-    return hold(order.id)
+    """However many ask for it at once, its turn comes."""
+    while True:
+        with suppress(TurnTaken):
+            return hold(order.id)
 
 
 def sweep_all() -> Swept:
