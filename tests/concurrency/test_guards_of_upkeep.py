@@ -269,7 +269,8 @@ GUARDS: Final = (
             (LOCK_WAITING, ("noticed", Closed, "CLOSED")),
             (IS_RESERVING, "refused by ck_order_close_reason"),
             (constraint("oms_order", "CHECK ck_order_close_reason"), BY_PAIRS),
-            (LEGAL_PAIRS, (Held(), Closed, PENDING)),
+            (LEGAL_PAIRS, BY_EVENTS),
+            (LEGAL_EVENTS, (Held(), Closed, PENDING)),
         ),
     ),
     Guard(

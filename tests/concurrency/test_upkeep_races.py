@@ -13,7 +13,6 @@ import pytest
 from lockstep.db.errors import Contended
 from lockstep.inventory import store as inventory
 from lockstep.orders.hold import hold
-from lockstep.orders.turn import TurnTaken
 from lockstep.orders.model import (
     Held,
     HoldOutcome,
@@ -24,6 +23,7 @@ from lockstep.orders.model import (
     SoldOut,
 )
 from lockstep.orders.place import place
+from lockstep.orders.turn import TurnTaken
 from lockstep.payments.accept import accept
 from lockstep.payments.model import Result
 from lockstep.upkeep import store

@@ -71,7 +71,7 @@ def updates(module: object, table: str, column: str) -> dict[str, tuple[str, str
     """The UPDATEs of ``table`` that set ``column``: by name, what they set and their condition."""
     found = {}
     for name, sql in vars(module).items():
-        if isinstance(sql, str) and f"UPDATE {table}\n" in sql:
+        if isinstance(sql, str) and re.search(rf"UPDATE {table}( FORCE INDEX .*)?\n", sql):
             change, _, condition = sql.partition("WHERE")
             if re.search(rf"\b{column} = (?!{column}\b)", change.replace(f"prev_{column}", "")):
                 found[name] = (change, condition)
