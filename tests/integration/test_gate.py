@@ -17,7 +17,14 @@ from lockstep.orders.model import (
 )
 from lockstep.orders.place import place
 from tests.support.api import ask
-from tests.support.builders import a_sku, an_order, assert_at_rest, place_command
+from tests.support.builders import (
+    a_sku,
+    an_order,
+    assert_at_rest,
+    deliver_outbox,
+    place_command,
+)
+from tests.support.channel import cancel
 from tests.support.database import Database
 from tests.support.http_events import an_order_body, post_order
 
@@ -47,7 +54,6 @@ def test_nobody_lines_up_for_nothing(sold_out):
     answer = ask(post_order(an_order_body(lines=[{"sku_id": HOT, "quantity": 1}]), key="k"))
     assert (answer.status, answer.document["code"]) == (409, "OUT_OF_STOCK")
     assert answer.document["lines"] == [{"sku_id": HOT, "wanted": 1, "available": 0}]
-    assert answer.document["own_orders"] == []
     assert sold_out.filled() == filled
     assert locks(sold_out) == 0
 
@@ -60,23 +66,28 @@ def test_every_short_line_is_named_hot_or_not(sold_out):
 
 
 def test_the_members_own_unpaid_order_is_named(database):
-    a_sku(database, HOT, stock=1)
+    a_sku(database, HOT, stock=1, hot=True)
     mine = an_order({HOT: 1}, member_id=7)
-    database.execute("UPDATE ims_sku_stock SET hot = TRUE")
+    deliver_outbox(database)
     assert place(place_command({HOT: 1}, member_id=7)) == OutOfStock(
         (ShortLine(HOT, 1, 0),), (mine.order_no,)
     )
     assert place(place_command({HOT: 1}, member_id=8)) == OutOfStock((ShortLine(HOT, 1, 0),))
 
 
-def test_stock_that_comes_back_opens_it_also_to_a_key_that_was_refused(sold_out):
-    command = place_command({HOT: 1})
+def test_stock_that_comes_back_opens_it_also_to_a_key_that_was_refused(database):
+    a_sku(database, HOT, stock=1, hot=True)
+    last = an_order({HOT: 1}, member_id=7)
+    deliver_outbox(database)
+    command = place_command({HOT: 1}, member_id=8)
     assert isinstance(place(command), OutOfStock)
-    sold_out.execute("UPDATE ims_sku_stock SET stock = 1 WHERE sku_id = %s", (HOT,))
+    cancel(7, last.order_no)
+    assert_at_rest(database)
     placed = place(command)
     assert isinstance(placed, Placed)
     assert placed.order.status == "RESERVING"
-    assert_at_rest(sold_out)
+    assert_at_rest(database)
+    assert database.stock(HOT) == (1, 1)
 
 
 def test_what_is_there_but_too_little_is_for_its_turn_to_say(database):

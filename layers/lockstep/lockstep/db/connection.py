@@ -102,11 +102,6 @@ class Connection:
             raise ValueError("several statements where one was expected")
         return self._session.cursor().mogrify(sql, arguments or None)
 
-    def compose_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> str:
-        """The same of one INSERT with a VALUES list of all ``rows``."""
-        head, values, row = sql.strip().rpartition("VALUES ")
-        return head + values + ", ".join(self.compose(row, arguments) for arguments in rows)
-
     def send_together(self, texts: Sequence[str]) -> list[Answer]:
         """Run statements in one round trip, one after the other; what was said to each.
 

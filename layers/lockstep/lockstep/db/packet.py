@@ -10,13 +10,14 @@ statements of which none has to hear the one before it: what is decided by affec
 when all are done, and the transaction is there to take everything back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, LiteralString, Protocol
 
 from lockstep.db.connection import Answer, Arguments, Connection, Row
 
-# A proxy pins the session of a longer text. What one statement needs by itself is its own affair.
-BYTES_MAX: Final = 16_000
+# RDS Proxy pins the connection of a session that sent more than 16 KB in one text; BEGIN may come
+# before what is counted here.
+BYTES_MAX: Final = 16 * 1024 - len("BEGIN;")
 
 
 class Writer(Protocol):
@@ -72,8 +73,9 @@ class Packet:
     def all(self, sql: LiteralString, arguments: Arguments = ()) -> Reply:
         return self.execute(sql, arguments)
 
-    def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> Reply:
-        return self._add(self._session.compose_many(sql, rows))
+    def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
+        for text in with_lists(self._session, sql, rows):
+            self._add(text)
 
     def send(self) -> None:
         """In as few round trips as BYTES_MAX allows."""
@@ -88,7 +90,19 @@ class Packet:
         return reply
 
 
-def _pieces(texts: Sequence[str]) -> list[list[str]]:
+def with_lists(session: Connection, sql: LiteralString, rows: Sequence[Arguments]) -> Iterator[str]:
+    """An INSERT, which ends with its VALUES, with a list of ``rows``, as few times as BYTES_MAX
+    allows.
+
+    The driver's own executemany looks for a row of nothing but %s, and where it finds none sends
+    row by row without a word.
+    """
+    head, values, row = sql.strip().rpartition("VALUES ")
+    for written in _pieces([session.compose(row, each) for each in rows], room_for=len(sql)):
+        yield head + values + ",".join(written)
+
+
+def _pieces(texts: Sequence[str], room_for: int = 0) -> list[list[str]]:
     """``texts`` in order, cut where one piece would become too long."""
     pieces: list[list[str]] = []
     room = 0
@@ -96,7 +110,7 @@ def _pieces(texts: Sequence[str]) -> list[list[str]]:
         size = len(text.encode()) + 1
         if size > room:
             pieces.append([])
-            room = BYTES_MAX
+            room = BYTES_MAX - room_for
         pieces[-1].append(text)
         room -= size
     return pieces

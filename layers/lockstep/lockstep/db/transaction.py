@@ -14,7 +14,7 @@ from typing import Final, LiteralString, Protocol
 from lockstep.db import connection
 from lockstep.db.connection import Answer, Arguments, Connection, Row, only
 from lockstep.db.errors import ConnectionLost, Contended, DatabaseFault, DuplicateKey
-from lockstep.db.packet import Packet
+from lockstep.db.packet import Packet, with_lists
 from lockstep.errors import InvariantBroken, TimeShort, TryAgain
 from lockstep.observability import count
 
@@ -59,7 +59,8 @@ class Tx:
         return self._run(sql, arguments).new_id
 
     def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
-        self._send([self._session.compose_many(sql, rows)])
+        for text in with_lists(self._session, sql, rows):
+            self._send([text])
 
     def one(self, sql: LiteralString, arguments: Arguments = ()) -> Row | None:
         return only(self.all(sql, arguments))
