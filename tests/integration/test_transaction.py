@@ -132,10 +132,11 @@ def test_an_idle_session_that_died_is_replaced_once_and_work_runs_once(skus):
     runs = []
 
     def work(tx):
+        runs.append("begun")
         runs.append(tx.execute(RAISE_STOCK, (1001,)))
 
     in_transaction(work)
-    assert runs == [1]
+    assert runs == ["begun", 1]
     assert connection.current() is not idle
     assert skus.stock(1001) == (11, 0)
 

@@ -9,15 +9,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from lockstep.db import connection
 from lockstep.db.connection import Answer, Connection
 from lockstep.db.packet import Packet, Reply
 
 
 def take_apart(patch: pytest.MonkeyPatch) -> None:
-    together = Connection.send_together
-
     def send_one_by_one(session: Connection, texts: Sequence[str]) -> list[Answer]:
-        return [answer for text in texts for answer in together(session, [text])]
+        return [connection._answer(session._run(text)) for text in texts]
 
     def send_at_once(packet: Packet, text: str) -> Reply:
         reply = Reply()

@@ -274,7 +274,7 @@ def one_key_hot_nothing_left(given: Given) -> Sequence[Work]:
 
 @ORDERS.ending(
     to(_LAST_PIECE, ("Held", "OutOfStock")),
-    to(_LAST_PIECE._replace(orders="PENDING_PAYMENT, CLOSED/OUT_OF_STOCK"), ("Held", "Placed")),
+    to(_LAST_PIECE._replace(orders="CLOSED/OUT_OF_STOCK, PENDING_PAYMENT"), ("Held", "Placed")),
 )
 def last_piece_hot(given: Given) -> Sequence[Work]:
     """The gate shuts when the turn has decided, and not before."""

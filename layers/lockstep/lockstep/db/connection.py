@@ -107,8 +107,6 @@ class Connection:
 
         The first error ends them: those before it are done, those behind it are not. It is raised.
         """
-        if len(texts) == 1:
-            return [_answer(self._run(texts[0]))]
         self.round_trips += 1
         answers = []
         with self._session.cursor() as cursor, _translated():

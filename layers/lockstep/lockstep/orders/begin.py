@@ -4,6 +4,7 @@ Two packets. The first claims the key and draws the order's id; the second has a
 id, and last of all the SKU rows, which are what other buyers wait for. Only COMMIT follows them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -41,37 +42,30 @@ def claim_and_insert(
     Waits for the transaction that is taking the key, if there is one; but who would stand at a
     turn waits for nobody: LockNotAvailable.
     """
-    order = _numbered(draft)
-    try:
-        with tx.packet() as packet:
-            if turn_sku_id is not None:
-                request_store.ask_request(packet, command.member_id, command.idempotency_key)
-            request_store.claim_request(
-                packet, command.member_id, command.idempotency_key, request_hash
-            )
-            inserted = store.insert_order(packet, order, turn_sku_id)
-    except DuplicateKey as taken:
-        if taken.key == "PRIMARY":
-            raise KeyTaken from taken
-        if taken.key != "uk_order_no":
-            raise
-        return _insert_again(tx, draft, turn_sku_id)
-    return replace(order, id=inserted.new_id)
-
-
-def _insert_again(tx: Tx, draft: Order, turn_sku_id: int | None) -> Order:
-    """The key is claimed, the number was taken."""
-    for _ in range(_ORDER_NO_TRIES - 1):
+    is_claimed = False
+    for _ in range(_ORDER_NO_TRIES):
         order = _numbered(draft)
         try:
             with tx.packet() as packet:
+                if not is_claimed:
+                    _claim(packet, command, request_hash, waits=turn_sku_id is None)
                 inserted = store.insert_order(packet, order, turn_sku_id)
         except DuplicateKey as taken:
+            if taken.key == "PRIMARY":
+                raise KeyTaken from taken
             if taken.key != "uk_order_no":
                 raise
+            is_claimed = True
         else:
             return replace(order, id=inserted.new_id)
     raise InvariantBroken(f"no order number of {_ORDER_NO_TRIES} was free")
+
+
+def _claim(packet: Packet, command: PlaceOrder, request_hash: str, *, waits: bool) -> None:
+    member_id, key = command.member_id, command.idempotency_key
+    if not waits:
+        request_store.ask_request(packet, member_id, key)
+    request_store.claim_request(packet, member_id, key, request_hash)
 
 
 def _numbered(draft: Order) -> Order:
@@ -88,7 +82,11 @@ def write_rest(tx: Tx, command: PlaceOrder, order: Order) -> None:
         completed = request_store.complete_request(
             packet, command.member_id, command.idempotency_key, order.id
         )
-        held = [] if order.expires_at is None else _hold(packet, order, order.expires_at)
+        held = (
+            []
+            if order.expires_at is None
+            else _hold(packet, order, command.lines, order.expires_at)
+        )
     if completed.changed != 1:
         raise InvariantBroken("the request claimed by this transaction is not there")
     if not all(line.changed for line in held):
@@ -97,7 +95,8 @@ def write_rest(tx: Tx, command: PlaceOrder, order: Order) -> None:
         line_up(tx, order.id, str(order.reservation_id))
 
 
-def _hold(packet: Packet, order: Order, expires_at: datetime) -> list[Reply]:
+def _hold(
+    packet: Packet, order: Order, lines: Mapping[int, int], expires_at: datetime
+) -> list[Reply]:
     hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
-    lines = {line.sku_id: line.quantity for line in order.lines}
     return reserve_new(packet, str(order.reservation_id), order.id, lines, hold_until)
