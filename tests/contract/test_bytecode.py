@@ -57,14 +57,14 @@ def compiled_by(module: str, paths: list[Path]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def opt(tmp_path_factory):
-    """/opt of a function that has both layers."""
+    """Every layer as it lies below /opt."""
     there = tmp_path_factory.mktemp("opt")
-    for name in ("LockstepLayer", "CryptoLayer"):
+    for name in layers.FOLDERS:
         unpacked(layers.built()[name].parent, there)
     return there
 
 
-@pytest.mark.parametrize("function", ["reserve_stock", "refund_payment", "create_order"])
+@pytest.mark.parametrize("function", ["reserve_stock", "refund_payment", "create_order", "migrate"])
 def test_only_the_handler_itself_is_compiled_when_a_function_starts(opt, tmp_path, function):
     handler = tmp_path / f"{function}.py"
     handler.write_bytes((ROOT / "functions" / handler.name).read_bytes())
@@ -73,7 +73,7 @@ def test_only_the_handler_itself_is_compiled_when_a_function_starts(opt, tmp_pat
     assert compiled_by(function, paths) == [str(handler)]
 
 
-@pytest.mark.parametrize("name", ["LockstepLayer", "CryptoLayer"])
+@pytest.mark.parametrize("name", layers.FOLDERS)
 def test_every_module_has_bytecode_that_is_never_checked(opt, name):
     sources = list((opt / name / "python").rglob("*.py"))
     assert sources
