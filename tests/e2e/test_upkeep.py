@@ -217,7 +217,7 @@ def nobody_reads(lambdas, deployed, *functions: str) -> Iterator[None]:
         mapping["UUID"]
         for function in functions
         for mapping in lambdas.list_event_source_mappings(
-            FunctionName=deployed["functions"][function]
+            FunctionName=f"{deployed['functions'][function]}:live"
         )["EventSourceMappings"]
     ]
     for uuid in mappings:
