@@ -68,7 +68,7 @@ template: ready
 policies: ready ## checkov on all three templates; half a minute, and only when one has changed
 	@$(PY) -m infra.local.policies
 
-sizes: ready ## import time and package size of the notify function; printed, not judged
+sizes: ready ## size of every function and layer, and the time of its import; printed, not judged
 	@$(PY) -m infra.local.sizes
 
 # ---- keep it up to date ---------------------------------------------------------------------------
