@@ -48,6 +48,7 @@ class Told:
     turned_away: Counter[Why] = field(default_factory=Counter)
     requests: int = 0
     seconds: float = 0
+    """Until the last one's end."""
     waited: dict[End, list[float]] = field(default_factory=dict)
     """From the request that was taken to the decision."""
     at_turn: list[float] = field(default_factory=list)
@@ -98,7 +99,6 @@ class Sale:
         told.buyers = len(arrivals)
         self._clock.feed(arrivals, self._arrive)
         self._clock.run()
-        told.seconds = self._clock.now
         told.copies_max, told.copies_started = self._copies.busy_max, self._copies.started
         told.copy_seconds = self._copies.busy_seconds
         told.database_busy = self._database.busy_seconds
@@ -160,6 +160,7 @@ class Sale:
         self._told.turned_away[why] += 1
         if nth >= self._plan.tries:
             self._told.ends[End.TURNED_AWAY] += 1
+            self._told.seconds = self._clock.now
             return
         pause = self._plan.pause_seconds * 2 ** (nth - 1) * (0.5 + self._lot.random())
         self._clock.at(self._clock.now + pause, self._ask, sku, nth + 1)
@@ -205,5 +206,7 @@ class Sale:
         self._end(End.EXPIRED, order.arrived)
 
     def _end(self, end: End, arrived: float) -> None:
+        now = self._clock.now
         self._told.ends[end] += 1
-        self._told.waited.setdefault(end, []).append(self._clock.now - arrived)
+        self._told.waited.setdefault(end, []).append(now - arrived)
+        self._told.seconds = now

@@ -59,7 +59,9 @@ class Database:
 
     Its cores are one quick server here, so throughput and waiting under load are right and the
     time of a transaction alone is not: that is added by whoever asks (its round trips). Work that
-    is known at arrival makes each wait a sum (Lindley's recursion), and needs no event.
+    is known at arrival makes each wait a sum (Lindley's recursion), and needs no event. A real one
+    shares itself among its sessions: the same mean, but overloaded it is unkinder to the one that
+    decides for all, so what is found above ``busy_max`` is the best case.
     """
 
     def __init__(self, speed: float) -> None:
