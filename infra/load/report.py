@@ -94,8 +94,8 @@ def _concurrency(answer: SaleAnswer) -> Iterator[str]:
     in_flight = workers["reserve"].concurrency * workers["reserve"].batch_size
     yield (
         f"reserve.fifo: {told.orders:,} messages; {queue:,.0f} calls a second of each kind, "
-        f"{queue * world.quotas.fifo_batch:,.0f} messages in batches; in flight at most {in_flight} of "
-        f"{world.quotas.in_flight:,.0f}."
+        f"{queue * world.quotas.fifo_batch:,.0f} messages in batches; in flight at most "
+        f"{in_flight} of {world.quotas.in_flight:,.0f}."
     )
 
 
