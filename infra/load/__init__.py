@@ -15,7 +15,8 @@
     sale         a buyer's way through all of them, simulated
     waits        how long it took them: p50, p99, max
 
-    limits       where each resource ends, by formula, and what to change then
+    limits       where each resource ends, by formula, and what to change then:
+                 sale_limits, order_limits
     cost         what a million orders cost (prices.json)
     report       all of it in words
 

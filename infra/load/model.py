@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from infra.load import arrivals, limits
+from infra.load import arrivals, limits, order_limits, sale_limits
 from infra.load.assumptions import Assumptions
 from infra.load.cost import Prices, Usage
 from infra.load.deployment import Deployment
@@ -79,7 +79,7 @@ class Model:
         """What the peak needs: a class that carries it, a proxy, quotas, warm copies."""
         more, quotas = self.assumed["headroom"], self.quotas
         plan_now = setting.world.plan
-        work = peak * max(limits.sale_work(plan_now), plan_now.gate.work)
+        work = peak * max(sale_limits.sale_work(plan_now), plan_now.gate.work)
         found = limits.smallest(quotas.instances, self.figures, self.assumed, work)
         instance = max(self.instance, found or quotas.instances[-1], key=lambda one: one.cores)
         larger = self._world(self.deployment, quotas, instance, 0).plan
@@ -109,7 +109,7 @@ class Model:
     def _simulated(self, setting: Setting, times: Sequence[float], peak: float) -> SaleAnswer:
         options, world = self.options, setting.world
         told = Sale(world.plan, [options.stock] * options.skus, options.seed).run(times)
-        found = limits.of_sale(world, options.skus, peak)
+        found = sale_limits.of_sale(world, options.skus, peak)
         return SaleAnswer(setting, peak, told, found, self._sale_usage(world, told))
 
     def _sale_usage(self, world: World, told: Told) -> Usage:
@@ -138,17 +138,17 @@ class Model:
         rate, since waiting on one that does not only grows."""
         options, quotas, assumed = self.options, self.quotas, self.assumed
         deployed = self._world(self.deployment, quotas, self.instance, 0)
-        found = limits.of_steady(deployed, options.rate)
-        work = options.rate * limits.order_work(deployed)
+        found = order_limits.of_steady(deployed, options.rate)
+        work = options.rate * order_limits.order_work(deployed)
         instance = limits.smallest(quotas.instances, self.figures, assumed, work)
         world = self._enough(instance or quotas.instances[-1])
         lot = random.Random(options.seed)  # noqa: S311 - the seed is the point
         span = float(options.rate_seconds)
         times = arrivals.poisson(options.rate * options.rate_seconds, span, lot)
         told = Sale(world.plan, (), options.seed).run(times)
-        busy = limits.copy_seconds(world)
+        busy = order_limits.copy_seconds(world)
         copies = {name: options.rate * seconds for name, seconds in busy.items()}
-        requests = limits.requests_per_order(assumed)
+        requests = order_limits.requests_per_order(assumed)
         return SteadyAnswer(
             world, told, found, copies, requests, self._steady_usage(world, sum(busy.values()))
         )
@@ -156,10 +156,10 @@ class Model:
     def _enough(self, instance: Instance) -> World:
         """On ``instance``, with quotas that the rate stays within and copies that run already."""
         options, more = self.options, self.assumed["headroom"]
-        requests = limits.requests_per_order(self.assumed)
+        requests = order_limits.requests_per_order(self.assumed)
         deployment = replace(self.deployment, through_proxy=True, http_concurrency_max=0)
         first = self._world(deployment, self.quotas, instance, 0)
-        busy = ceil(options.rate * sum(limits.copy_seconds(first).values()) * more)
+        busy = ceil(options.rate * sum(order_limits.copy_seconds(first).values()) * more)
         api_rps = max(self.quotas.api_rps, options.rate * requests * more)
         quotas = replace(
             self.quotas,
@@ -174,7 +174,7 @@ class Model:
 
     def _steady_usage(self, world: World, copy_seconds: float) -> Usage:
         assumed, deployment = self.assumed, self.deployment
-        requests = limits.requests_per_order(assumed) * MILLION
+        requests = order_limits.requests_per_order(assumed) * MILLION
         events = sum(
             share * MILLION / deployment.workers[queue].batch_size
             for queue, share in (

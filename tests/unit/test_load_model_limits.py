@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from infra.load import limits
+from infra.load import limits, order_limits
 from infra.load.arrivals import even
 from infra.load.assumptions import Assumptions
 from infra.load.deployment import Deployment
 from infra.load.figures import FILE, Figures
-from infra.load.limits import World, of_sale, of_steady
+from infra.load.limits import World
 from infra.load.model import Model
 from infra.load.options import Options
+from infra.load.order_limits import of_steady
 from infra.load.plan import plan
 from infra.load.quotas import Quotas
 from infra.load.sale import End, Sale, Why
+from infra.load.sale_limits import of_sale
 
 ENDLESS = {"spread": 0.0, "tries": 1.0}
 
@@ -143,7 +145,7 @@ def test_a_steady_rate_is_answered_on_a_class_that_carries_it():
     assert answer.told.ends == {End.HELD: 4000}
     assert answer.told.waits(End.HELD).p99 < 0.2
     assert sum(answer.copies.values()) == pytest.approx(
-        2000 * sum(limits.copy_seconds(answer.world).values())
+        2000 * sum(order_limits.copy_seconds(answer.world).values())
     )
 
 
