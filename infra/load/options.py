@@ -62,7 +62,7 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
         elif name in parameters.declared():
             grouped["template"][name] = text
         else:
-            raise ModelError("BAD_OPTION", f"there is no {name}; there are{__doc__}".rstrip())
+            raise ModelError("BAD_OPTION", f"there is no {name}. {__doc__}".rstrip())
     options = replace(options, **grouped)
     if options.rate * options.rate_seconds > ORDERS_MAX:
         most = f"rate times rate_seconds is at most {ORDERS_MAX:,}"

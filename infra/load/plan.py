@@ -73,6 +73,7 @@ class Plan:
     gate: Request
     gate_age_seconds: float
     doorbell_seconds: float
+    send_rps: float
     database_patience_seconds: float
     spread: float
     tries: int
@@ -118,6 +119,7 @@ def plan(
         gate=request("gate", "gate_core_ms", "gate_trips"),
         gate_age_seconds=assumed["gate_age_seconds"],
         doorbell_seconds=(assumed["send_ms"] + assumed["doorbell_ms"]) * MS,
+        send_rps=quotas.queue_rps(high_throughput=deployment.workers["reserve"].high_throughput),
         database_patience_seconds=deployment.within_seconds,
         spread=assumed["spread"],
         tries=int(assumed["tries"]),

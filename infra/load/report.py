@@ -93,7 +93,8 @@ def _concurrency(answer: SaleAnswer) -> Iterator[str]:
     queue = world.quotas.queue_rps(high_throughput=workers["reserve"].high_throughput)
     in_flight = workers["reserve"].concurrency * workers["reserve"].batch_size
     yield (
-        f"reserve.fifo: {told.orders:,} messages; {queue:,.0f} calls a second of each kind, "
+        f"reserve.fifo: {told.orders:,} messages, {told.unsent:,} of them left to relay_outbox; "
+        f"{queue:,.0f} calls a second of each kind, "
         f"{queue * world.quotas.fifo_batch:,.0f} messages in batches; in flight at most "
         f"{in_flight} of {world.quotas.in_flight:,.0f}."
     )

@@ -21,6 +21,8 @@ from infra.load.waits import Waits
 
 # Looks and payments follow an order within about so long; how exactly matters little to a load.
 _LATER_SECONDS: Final = 2.0
+# As lockstep.messaging.relay: it runs each minute, and takes what is older than this.
+_RELAY_AGE_SECONDS: Final = 10
 # Drawn once and dealt in turn: a million draws would take longer than they are worth.
 _SPREADS: Final = 4093
 
@@ -54,6 +56,8 @@ class Told:
     at_turn: list[float] = field(default_factory=list)
     """From the order's commit to the decision."""
     orders: int = 0
+    unsent: int = 0
+    """Messages that SQS refused at first."""
     waiting_max: int = 0
     copies_max: int = 0
     copies_started: int = 0
@@ -85,6 +89,7 @@ class Sale:
         self._api = Bucket(plan.api_rps, plan.api_burst)
         starts = Bucket(plan.copies_per_second, plan.copies_burst)
         self._copies = Copies(plan.copies_max, starts, plan.warm)
+        self._sends = Bucket(plan.send_rps, plan.send_rps)
         self._database = Database(plan.database_speed)
         self._skus = len(units)
         self._nth_spread = 0
@@ -193,7 +198,14 @@ class Sale:
         self._deciders.line_up(order)
         self._told.waiting_max = max(self._told.waiting_max, self._deciders.waiting)
         self._clock.at(now + self._plan.place_hot.after_seconds, self._leave)
-        self._clock.at(now + self._plan.doorbell_seconds, self._deciders.ring, order)
+        self._clock.at(self._rings_at(now), self._deciders.ring, order)
+
+    def _rings_at(self, now: float) -> float:
+        """What SQS refuses stays in the outbox until the relay's first run that finds it old."""
+        if self._sends.take(now):
+            return now + self._plan.doorbell_seconds
+        self._told.unsent += 1
+        return (now + _RELAY_AGE_SECONDS) // 60 * 60 + 60 + self._plan.doorbell_seconds
 
     def _leave(self) -> None:
         self._copies.leave(self._clock.now)

@@ -54,6 +54,7 @@ def a_plan(**changes: Any) -> Plan:
         gate=a_request(0.0001),
         gate_age_seconds=0,
         doorbell_seconds=0,
+        send_rps=NO_LIMIT,
         database_patience_seconds=5,
         spread=0,
         tries=1,

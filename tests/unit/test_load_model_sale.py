@@ -147,6 +147,16 @@ def test_stale_doorbells_let_a_turn_stand_idle_unless_any_of_them_counts():
     assert Waits.of(woken.at_turn).max < Waits.of(idle.at_turn).max / 2
 
 
+def test_a_message_that_sqs_refuses_is_sent_by_the_relay_and_nobody_waits_for_it_meanwhile():
+    """One doorbell decides all that wait, so a second's quota of ten is enough for a thousand."""
+    plan = a_plan(place_hot=a_request(0), send_rps=10)
+    told = sold(plan, even(1000, 10, random.Random(1)), [1000])
+    assert told.unsent == pytest.approx(1000 - 10 * 10 - 10, abs=2)
+    assert Waits.of(told.at_turn).max < 0.2
+    lost = sold(replace(plan, send_rps=0.001), even(2, 1, random.Random(1)), [2])
+    assert lost.waits(End.HELD).max == pytest.approx(60.01 + 0.0002, abs=0.01)
+
+
 # --- who is turned away --------------------------------------------------------------------------
 
 
@@ -227,6 +237,7 @@ def drawn_plan(lot):
         cold_seconds=lot.choice([0, 0.5]),
         gate_age_seconds=lot.choice([0, 1]),
         doorbell_seconds=lot.choice([0, 0.05]),
+        send_rps=lot.choice([20, 10**9]),
         database_patience_seconds=lot.choice([0.05, 5]),
         spread=lot.choice([0, 0.3]),
         tries=lot.choice([1, 3]),
