@@ -5,10 +5,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Final
 
 from infra.load import arrivals, limits, order_limits, sale_limits
 from infra.load.assumptions import Assumptions
-from infra.load.cost import Prices, Usage
+from infra.load.cost import MILLION, Prices, Usage
 from infra.load.deployment import Deployment
 from infra.load.figures import Figures
 from infra.load.limits import Limit, World
@@ -17,8 +18,7 @@ from infra.load.plan import MS, plan
 from infra.load.quotas import Instance, Quotas
 from infra.load.sale import Sale, Told
 
-GB = 10**9
-MILLION = 1_000_000
+GB: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)

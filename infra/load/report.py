@@ -1,8 +1,10 @@
 """What was found, in words and tables; the assumptions with it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from math import ceil
 
+from infra.load.cost import MILLION, Usage
+from infra.load.deployment import Deployment
 from infra.load.limits import Limit
 from infra.load.model import Model, SaleAnswer, SteadyAnswer
 from infra.load.sale import End, Told
@@ -58,7 +60,7 @@ def _sale(model: Model, answer: SaleAnswer) -> Iterator[str]:
     yield ""
     yield from _limits(answer.limits, answer.peak, "buyers/s")
     yield ""
-    yield from _costs(model, answer.usage, "this sale")
+    yield from _costs(model, answer.usage, "this sale", told.buyers)
 
 
 def _ends(told: Told) -> Iterator[str]:
@@ -83,6 +85,11 @@ def _concurrency(answer: SaleAnswer) -> Iterator[str]:
         f"Copies at once: create_order {told.copies_max:,} of {plan.copies_max:,}, reserve_stock "
         f"{told.deciders_max} of {workers['reserve'].concurrency}; {told.batches:,} batches in "
         f"{told.decider_invocations:,} invocations, {told.dead_letters:,} dead letters."
+    )
+    looks = told.waiting_max * plan.gate.alone(plan.database_speed)
+    yield (
+        f"Members who wait may look once a second (Retry-After: 1): up to {told.waiting_max:,} "
+        f"requests a second more, {ceil(looks):,} copies of query_orders; not simulated."
     )
     shared = " that share" if world.deployment.through_proxy else " of"
     yield (
@@ -122,12 +129,16 @@ def _steady(model: Model, answer: SteadyAnswer) -> Iterator[str]:
         + f"; together {sum(answer.copies.values()):,.0f}."
     )
     yield f"Requests through the API: {rate * answer.requests_per_order:,.0f} a second."
+    yield (
+        f"Connections: one a copy, sharing {world.connections:,.0f} of {world.plan.instance.name} "
+        "through RDS Proxy."
+    )
     yield ""
     yield "What breaks first, as deployed by default:"
     yield ""
     yield from _limits(answer.limits, rate, "orders/s")
     yield ""
-    yield from _costs(model, answer.usage, "a million orders")
+    yield from _costs(model, answer.usage, "a million orders", MILLION)
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -143,11 +154,13 @@ def _limits(limits: Sequence[Limit], needed: float, unit: str) -> Iterator[str]:
         yield f"| {limit.name} | {limit.per_second:,.0f} | {verdict} | {limit.how} | {change} |"
 
 
-def _costs(model: Model, usage: Any, what: str) -> Iterator[str]:
+def _costs(model: Model, usage: Usage, what: str, count: int) -> Iterator[str]:
     costs = model.prices.of(usage, model.deployment.architecture)
     currency = model.prices.currency
     each = ", ".join(f"{name} {cost:,.2f}" for name, cost in costs.items() if cost >= 0.005)
-    yield f"Cost of {what}: {sum(costs.values()):,.2f} {currency} ({each})."
+    whole = sum(costs.values())
+    rate = f"; {whole * MILLION / count:,.2f} for a million" if count != MILLION else ""
+    yield f"Cost of {what}: {whole:,.2f} {currency} ({each}){rate}."
 
 
 def _rests_on(model: Model, last: SaleAnswer) -> Iterator[str]:
@@ -176,7 +189,7 @@ def _rests_on(model: Model, last: SaleAnswer) -> Iterator[str]:
     yield from (f"- {assumption}" for assumption in model.assumed.lines())
 
 
-def _fields(deployment: Any) -> str:
+def _fields(deployment: Deployment) -> str:
     names = ("memory_mb", "timeout_seconds", "http_concurrency_max", "through_proxy", "batch_max",
              "receives_max", "reserving_limit_seconds", "instance")  # fmt: skip
     return ", ".join(f"{name}={getattr(deployment, name)}" for name in names)

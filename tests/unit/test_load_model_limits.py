@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
-from infra.load import limits, order_limits
+from infra.load import figures, limits, order_limits
 from infra.load.arrivals import even
 from infra.load.assumptions import Assumptions
 from infra.load.deployment import Deployment
-from infra.load.figures import FILE, Figures
+from infra.load.figures import Figures
 from infra.load.limits import World
 from infra.load.model import Model
 from infra.load.options import Options
@@ -23,6 +23,12 @@ from infra.load.sale_limits import of_sale
 ENDLESS = {"spread": 0.0, "tries": 1.0}
 
 
+@pytest.fixture(autouse=True)
+def checked_in_figures(monkeypatch, tmp_path):
+    """Whatever was measured on this machine."""
+    monkeypatch.setattr(figures, "BENCH", tmp_path / "none.json")
+
+
 @cache
 def a_deployment(**template):
     return replace(Deployment.read(template, 1000), through_proxy=True)
@@ -30,10 +36,10 @@ def a_deployment(**template):
 
 def a_world(rtt_seconds=0.001, instance="db.r8g.large", warm=1000, region="us-east-1", **template):
     deployment = a_deployment(**template)
-    figures, assumed = Figures.read(path=FILE), Assumptions.read(ENDLESS)
+    measured, assumed = Figures.read(), Assumptions.read(ENDLESS)
     quotas = Quotas.read(region, {})
-    made = plan(deployment, figures, assumed, quotas, quotas.instance(instance), rtt_seconds, warm)
-    return World(deployment, figures, assumed, quotas, made, rtt_seconds)
+    made = plan(deployment, measured, assumed, quotas, quotas.instance(instance), rtt_seconds, warm)
+    return World(deployment, measured, assumed, quotas, made, rtt_seconds)
 
 
 def limit(found, name):
