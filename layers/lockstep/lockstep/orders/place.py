@@ -54,8 +54,9 @@ def place(command: PlaceOrder) -> PlaceOutcome:
     Guard: the key is new; every SKU is on sale; the sum is what the member expects; stock is
     available. Effect: request, order, lines, event and hold in one transaction; a refusal leaves
     no row. Lock order: request key, order, reservation, SKUs ascending. Repeat: Replayed.
-    A row that stays locked too long is InFlight: the same key may be sent again. Raises
-    TryAgain where there is no database to decide it.
+    A row that stays locked too long is InFlight: the same key may be sent again. For a hot SKU
+    nobody waits for a key, and the gate refuses before anything is written. Raises TryAgain where
+    there is no database to decide it.
     """
     deadline = time.monotonic() + WITHIN_SECONDS
     for _ in range(_SHORTAGE_TRIES):
@@ -84,6 +85,7 @@ def _decide(tx: Tx, command: PlaceOrder) -> _Decision:
         command.lines, command.note, command.expected_amount
     )
     skus = stock.read_skus(tx, command.lines)
+    # A known key goes before every refusal, but only who would be refused has to look for it.
     refusal = _refusal(tx, command, skus)
     if refusal is not None:
         raise RollBack(_answer_known_key(tx, command, request_hash) or refusal)
