@@ -24,6 +24,7 @@ def order_no(order_id: int) -> str:
 
 NO = order_no(200)
 HOLD = f"{NO}-1"
+HOLDS = (HOLD, f"{order_no(201)}-1", f"{order_no(202)}-1")
 ORDER = {"oms_order": "PRIMARY"}
 SKU = {"ims_sku_stock": "PRIMARY"}
 RESERVATION = {"ims_reservation": "uk_reservation"}
@@ -44,11 +45,11 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.HOLD_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
     "inventory.SELL_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
     "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.LOCK_RESERVATION": ((HOLD,), {"r": "uk_reservation", "i": "PRIMARY"}),
+    "inventory.LOCK_RESERVATIONS": ((HOLDS,), {"r": "uk_reservation", "i": "PRIMARY"}),
     "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
     "inventory.READ_STATE": ((HOLD,), RESERVATION),
-    "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
-    "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
+    "inventory.MARK_CONFIRMED": ((HOLDS,), RESERVATION),
+    "inventory.MARK_RELEASED": ((HOLDS,), RESERVATION),
     "inventory.READ_LOAD": (("x",), {}),
     "inventory.LOCK_SKUS": (((1001, 1002, 1003),), SKU),
     "inventory.CHANGE_SKUS": (('[[1001,"a","1.00",1,0,1]]',), {"s": "PRIMARY"}),
@@ -109,7 +110,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     ),
     "orders.READ_ITEMS": ((tuple(range(1, 21)),), {"oms_order_item": "PRIMARY"}),
     "orders.READ_WANTED": ((200,), {"oms_order_item": "PRIMARY"}),
-    "orders.READ_STATUS": ((200,), ORDER),
+    "orders.READ_STATUSES": (((200, 201, 202),), ORDER),
     "orders.READ_TIMELINE": ((200,), {"oms_order_event": "ix_event_order"}),
     "orders.READ_OWN_HOLDS": (
         (200, (1001, 1002)),
