@@ -62,7 +62,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "messaging.LEASE": ({"seconds": 60, "most": 300, "ids": (1, 2, 3)}, {"outbox": "PRIMARY"}),
     "messaging.COUNT_DUE": ((), {"outbox": "ix_outbox_due"}),
     "messaging.READ_STAGED": (("confirm", HOLD), {"outbox": "ix_outbox_group"}),
-    "messaging.MARK_SENT": (("f" * 32,), {"outbox": "uk_outbox_message"}),
+    "messaging.MARK_SENT": ((("f" * 32, "e" * 32),), {"outbox": "uk_outbox_message"}),
     "orders.COMPLETE_REQUEST": ((200, 200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.READ_REQUEST": ((200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.CLOSE_ORDER": (("EXPIRED", 200), {**ORDER, "a": OF_THE_ATTEMPT}),

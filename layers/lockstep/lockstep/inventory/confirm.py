@@ -33,7 +33,7 @@ def confirm(reservation_id: str, order_id: int) -> Confirmed | Refused:
 
 def confirm_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
-) -> list[Confirmed | Refused | Exception]:
+) -> Sequence[Confirmed | Refused | Exception]:
     """The same for each of ``commands``, in one transaction, in their order; a fault where one
     could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most 150
     commands, for the reason that ``batch_store`` names. Raises TryAgain."""

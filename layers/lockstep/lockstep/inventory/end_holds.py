@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lockstep.db.errors import ConnectionLost
 from lockstep.db.transaction import Tx, in_transaction
@@ -66,15 +67,16 @@ def decide_together[C, O](
     decide: Callable[[Tx, Sequence[C]], list[O]],
     commands: Sequence[C],
     has_time: Callable[[], bool],
-) -> list[O | Exception]:
+) -> Sequence[O | Exception]:
     """What each of ``commands`` came to, decided in one transaction.
 
     After an unexpected fault each is decided alone, so that none spoils another, as long as
     ``has_time`` says yes; those that it leaves have the fault. Raises TryAgain where there is no
     database.
     """
+    outcomes: Sequence[O | Exception]
     try:
-        outcomes: list[O | Exception] = [*in_transaction(lambda tx: decide(tx, commands))]
+        outcomes = in_transaction(lambda tx: decide(tx, commands))
     except Exception as fault:
         if isinstance(fault.__cause__, ConnectionLost):
             raise  # nobody is deciding anything
@@ -82,9 +84,8 @@ def decide_together[C, O](
             return [fault]
         count_fault("BatchRedone", fault)
         logger.warning("decided one by one", fault=type(fault).__name__)
-        outcomes = []
-        for command in commands:
-            outcomes.append(_alone(decide, command) if has_time() else fault)
+        alone = partial(_alone, decide)
+        outcomes = [alone(command) if has_time() else fault for command in commands]
     decided = Counter(type(it).__name__ for it in outcomes if not isinstance(it, Exception))
     for name, times in decided.items():
         count("Stock", name, times=times)

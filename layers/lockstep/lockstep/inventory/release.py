@@ -38,7 +38,7 @@ def give_back(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
 
 def release_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
-) -> list[Released | Refused | Exception]:
+) -> Sequence[Released | Refused | Exception]:
     """The same for each of ``commands``, in one transaction, in their order; a fault where one
     could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most 150
     commands, for the reason that ``batch_store`` names. Raises TryAgain."""
