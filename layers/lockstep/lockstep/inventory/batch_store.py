@@ -1,9 +1,5 @@
 """The SQL that holds, sells and gives back for many reservations at once. Rows are locked in the
-order of ``inventory.store``.
-
-A statement over 16 KB pins the connection of a proxy. Of ids as long as they may be that is some
-300 to be locked or marked, and 150 tombstones; a queue hands over ten at a time.
-"""
+order of ``inventory.store``."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

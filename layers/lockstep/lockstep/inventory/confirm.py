@@ -35,8 +35,8 @@ def confirm_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
 ) -> Sequence[Confirmed | Refused | Exception]:
     """The same for each of ``commands``, in one transaction, in their order; a fault where one
-    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most 150
-    commands, for the reason that ``batch_store`` names. Raises TryAgain."""
+    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most
+    ``TOGETHER_MAX`` commands. Raises TryAgain where there is no database."""
     return decide_together(_confirm, commands, has_time)
 
 

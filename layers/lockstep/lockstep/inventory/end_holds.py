@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from lockstep.db.errors import ConnectionLost
 from lockstep.db.transaction import Tx, in_transaction
@@ -17,6 +18,10 @@ from lockstep.inventory.model import (
     ReservationState,
 )
 from lockstep.observability import count, count_fault, logger
+
+# So many, with ids as long as they may be, keep each statement below 16 KB, past which a proxy pins
+# its connection. A queue hands over ten at a time.
+TOGETHER_MAX: Final = 150
 
 
 @dataclass(frozen=True, slots=True)

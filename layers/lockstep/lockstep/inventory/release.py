@@ -40,8 +40,8 @@ def release_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
 ) -> Sequence[Released | Refused | Exception]:
     """The same for each of ``commands``, in one transaction, in their order; a fault where one
-    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most 150
-    commands, for the reason that ``batch_store`` names. Raises TryAgain."""
+    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most
+    ``TOGETHER_MAX`` commands. Raises TryAgain where there is no database."""
     return decide_together(_release, commands, has_time)
 
 
