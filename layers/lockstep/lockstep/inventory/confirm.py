@@ -33,10 +33,10 @@ def confirm(reservation_id: str, order_id: int) -> Confirmed | Refused:
 
 def confirm_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
-) -> Sequence[Confirmed | Refused | Exception]:
-    """The same for each of ``commands``, in one transaction, in their order; a fault where one
-    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most
-    ``TOGETHER_MAX`` commands. Raises TryAgain where there is no database."""
+) -> list[Confirmed | Refused | Exception]:
+    """The same for each of ``commands``, in their order, TOGETHER_MAX in a transaction; a fault
+    where one could not be decided. Lock order: the reservations by ascending id, then the SKUs.
+    Raises TryAgain where there is no database."""
     return decide_together(_confirm, commands, has_time)
 
 

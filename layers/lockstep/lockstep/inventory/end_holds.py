@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import batched
 from typing import Final
 
 from lockstep.db.errors import ConnectionLost
@@ -69,19 +69,32 @@ def _write[O: (Confirmed, Released)](tx: Tx, end: End[O], ended: Sequence[Reserv
 
 
 def decide_together[C, O](
-    decide: Callable[[Tx, Sequence[C]], list[O]],
+    decide: Callable[[Tx, Sequence[C]], Sequence[O]],
     commands: Sequence[C],
     has_time: Callable[[], bool],
-) -> Sequence[O | Exception]:
-    """What each of ``commands`` came to, decided in one transaction.
+) -> list[O | Exception]:
+    """What each of ``commands`` came to, TOGETHER_MAX of them decided in one transaction.
 
     After an unexpected fault each is decided alone, so that none spoils another, as long as
     ``has_time`` says yes; those that it leaves have the fault. Raises TryAgain where there is no
     database.
     """
-    outcomes: Sequence[O | Exception]
+    outcomes: list[O | Exception] = []
+    for some in batched(commands, TOGETHER_MAX, strict=False):
+        outcomes += _together(decide, some, has_time)
+    decided = Counter(type(it).__name__ for it in outcomes if not isinstance(it, Exception))
+    for name, times in decided.items():
+        count("Stock", name, times=times)
+    return outcomes
+
+
+def _together[C, O](
+    decide: Callable[[Tx, Sequence[C]], Sequence[O]],
+    commands: Sequence[C],
+    has_time: Callable[[], bool],
+) -> Sequence[O | Exception]:
     try:
-        outcomes = in_transaction(lambda tx: decide(tx, commands))
+        return in_transaction(lambda tx: decide(tx, commands))
     except Exception as fault:
         if isinstance(fault.__cause__, ConnectionLost):
             raise  # nobody is deciding anything
@@ -89,15 +102,10 @@ def decide_together[C, O](
             return [fault]
         count_fault("BatchRedone", fault)
         logger.warning("decided one by one", fault=type(fault).__name__)
-        alone = partial(_alone, decide)
-        outcomes = [alone(command) if has_time() else fault for command in commands]
-    decided = Counter(type(it).__name__ for it in outcomes if not isinstance(it, Exception))
-    for name, times in decided.items():
-        count("Stock", name, times=times)
-    return outcomes
+        return [_alone(decide, command) if has_time() else fault for command in commands]
 
 
-def _alone[C, O](decide: Callable[[Tx, Sequence[C]], list[O]], command: C) -> O | Exception:
+def _alone[C, O](decide: Callable[[Tx, Sequence[C]], Sequence[O]], command: C) -> O | Exception:
     try:
         [outcome] = in_transaction(lambda tx: decide(tx, [command]))
     except Exception as fault:

@@ -38,10 +38,10 @@ def give_back(tx: Tx, reservation_id: str, order_id: int) -> Released | Refused:
 
 def release_all(
     commands: Sequence[HoldCommand], has_time: Callable[[], bool]
-) -> Sequence[Released | Refused | Exception]:
-    """The same for each of ``commands``, in one transaction, in their order; a fault where one
-    could not be decided. Lock order: the reservations by ascending id, then the SKUs. At most
-    ``TOGETHER_MAX`` commands. Raises TryAgain where there is no database."""
+) -> list[Released | Refused | Exception]:
+    """The same for each of ``commands``, in their order, TOGETHER_MAX in a transaction; a fault
+    where one could not be decided. Lock order: the reservations by ascending id, then the SKUs.
+    Raises TryAgain where there is no database."""
     return decide_together(_release, commands, has_time)
 
 
