@@ -55,7 +55,11 @@ def in_the_middle(
     with pytest.MonkeyPatch.context() as patch:
         looked = other.after(batch_store.lock_reservations)
         patch.setattr(batch_store, "lock_reservations", looked)
-        return first(), other.outcome(), database.stock(1001)
+        try:
+            came_to = first()
+        finally:
+            then = other.outcome()
+        return came_to, then, database.stock(1001)
 
 
 def deadlocks_of_two_repeated_holds(database: Database) -> int:

@@ -164,6 +164,15 @@ def test_a_hold_that_comes_between_the_look_and_the_tombstones_is_released_too(h
     assert counters(holds) == [(9, 0), (10, 0), (10, 0)]
 
 
+def test_a_hold_that_is_not_as_it_was_seen_is_a_broken_invariant(holds, monkeypatch):
+    """Under its lock it cannot change; should it, nothing is sold."""
+    seen = in_transaction(lambda tx: batch_store.lock_reservations(tx, ["B-1"]))
+    release("B-1", 2)
+    monkeypatch.setattr(batch_store, "lock_reservations", lambda *_: dict(seen))
+    with pytest.raises(InvariantBroken, match="changed under its lock"):
+        confirm("B-1", 2)
+
+
 # --- one that cannot be decided -------------------------------------------------------------------
 
 

@@ -71,7 +71,7 @@ def _leave_tombstones(tx: Tx, commands: Sequence[HoldCommand]) -> dict[str, Rese
         if taken.key != "uk_reservation_order":
             # The reserve committed after our look: the whole transaction runs again and sees it.
             raise Contended(str(taken)) from taken
-        return {} if len(commands) == 1 else _leave_those_that_fit(tx, commands)
+        return _leave_those_that_fit(tx, commands)
     return {
         hold_id: Reservation(hold_id, command.order_id, None, ReservationState.INIT, {})
         for hold_id, command in first.items()
@@ -79,11 +79,12 @@ def _leave_tombstones(tx: Tx, commands: Sequence[HoldCommand]) -> dict[str, Rese
 
 
 def _leave_those_that_fit(tx: Tx, commands: Sequence[HoldCommand]) -> dict[str, Reservation]:
-    """One by one, as the refused statement left nothing of any of them."""
+    """One by one, as the refused statement left nothing of any of them; one alone does not fit."""
     left: dict[str, Reservation] = {}
-    for command in commands:
-        if command.reservation_id not in left:
-            left |= _leave_tombstones(tx, [command])
+    if len(commands) > 1:
+        for command in commands:
+            if command.reservation_id not in left:
+                left |= _leave_tombstones(tx, [command])
     return left
 
 
