@@ -33,7 +33,7 @@ HELD_BEFORE: Final = Held(repeated=True, state=ReservationState.RESERVED)
 CONFIRMED: Final = Confirmed(repeated=False)
 RELEASED: Final = Released(repeated=False)
 CONFLICT: Final = Refused(Refusal.IDEMPOTENCY_PARAMETER_CONFLICT)
-MORE_THAN_IS_LOCKED: Final = "refused: more of SKU 1001 is held than is locked"
+MORE_THAN_IS_LOCKED: Final = "refused: more is held than is locked of one of SKU [1001]"
 OTHER_ID: Final = "refused: the order of B-1 has that number under another id"
 
 type Seen = tuple[object, tuple[int, int]]
@@ -99,7 +99,7 @@ CHECK: Final = constraint("ims_sku_stock", "CHECK ck_sku_stock")
 UK_RESERVATION: Final = constraint("ims_reservation", "KEY uk_reservation")
 UK_ORDER_N: Final = constraint("ims_reservation", "KEY uk_reservation_order")
 ITEMS_KEY: Final = constraint("ims_reservation_item", "PRIMARY KEY")
-LOCKED: Final = "AND lock_stock >= %(quantity)s"
+LOCKED: Final = "AND s.lock_stock >= w.quantity"
 
 GUARDS: Final = (
     Guard(
@@ -119,7 +119,7 @@ GUARDS: Final = (
         sell_what_is_not_locked,
         MORE_THAN_IS_LOCKED,
         (
-            (Clause(store, "SELL_STOCK", LOCKED), "refused by ck_sku_stock"),
+            (Clause(batch_store, "SELL_STOCK", LOCKED), "refused by ck_sku_stock"),
             (CHECK, (CONFIRMED, (8, -2))),
         ),
     ),
@@ -130,7 +130,7 @@ GUARDS: Final = (
         (
             (CHECK, MORE_THAN_IS_LOCKED),
             (
-                Clause(store, "SELL_STOCK", "AND stock >= %(quantity)s"),
+                Clause(batch_store, "SELL_STOCK", "s.stock >= w.quantity", "TRUE"),
                 (CONFIRMED, (-1, 0)),
             ),
         ),
@@ -140,7 +140,10 @@ GUARDS: Final = (
         free_what_is_not_locked,
         MORE_THAN_IS_LOCKED,
         (
-            (Clause(store, "FREE_STOCK", LOCKED), "refused by ck_sku_stock"),
+            (
+                Clause(batch_store, "FREE_STOCK", "WHERE s.lock_stock >= w.quantity"),
+                "refused by ck_sku_stock",
+            ),
             (CHECK, (RELEASED, (10, -2))),
         ),
     ),

@@ -92,7 +92,7 @@ def test_counters_below_the_hold_are_a_broken_invariant_and_nothing_changes(
 ):
     database.execute(damage)
     before = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
-    with pytest.raises(InvariantBroken, match="SKU 1002"):
+    with pytest.raises(InvariantBroken, match=r"SKU .*1002"):
         confirm(order.reservation_id, order.id)
     after = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
     assert after == before

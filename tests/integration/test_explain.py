@@ -43,8 +43,8 @@ AGE = {"at": "1970-01-02", "days": 30, "limit": 500}
 PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.READ_SKUS": (((1001, 1002, 1003),), SKU),
     "inventory.HOLD_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.SELL_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
+    "inventory.SELL_STOCK": (("[[1001,1],[1002,2]]",), {"s": "PRIMARY"}),
+    "inventory.FREE_STOCK": (("[[1001,1],[1002,2]]",), {"s": "PRIMARY"}),
     "inventory.LOCK_RESERVATIONS": ((HOLDS,), {"r": "uk_reservation", "i": "PRIMARY"}),
     "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
     "inventory.READ_STATE": ((HOLD,), RESERVATION),

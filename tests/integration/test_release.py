@@ -119,7 +119,7 @@ def test_less_locked_than_the_hold_is_a_broken_invariant_and_nothing_changes(
 ):
     database.execute(damage)
     before = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
-    with pytest.raises(InvariantBroken, match="SKU 1003"):
+    with pytest.raises(InvariantBroken, match=r"SKU .*1003"):
         release(order.reservation_id, order.id)
     after = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
     assert after == before

@@ -10,7 +10,7 @@ from typing import Final
 from functions import confirm_stock, refund_payment, release_stock
 from lockstep.alipay.gateway import Gateway
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.inventory import batch_store, release, store
+from lockstep.inventory import batch_store, release
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import (
     Confirmed,
@@ -34,8 +34,7 @@ def _a_release_of_what_was_ordered() -> AbstractContextManager[None]:
         released = release.give_back(tx, command.reservation_id, command.order_id)
         if not was_held and isinstance(released, Released):
             lines, _ = read_store.read_wanted(tx, command.order_id)
-            for sku_id, quantity in lines.items():
-                store.free_stock(tx, sku_id, quantity)
+            batch_store.free_stock(tx, lines)
         return released
 
     def free_all(commands: Sequence[HoldCommand], _: object) -> list[Released | Refused]:

@@ -1,7 +1,8 @@
 """The SQL that holds, sells and gives back for many reservations at once. Rows are locked in the
 order of ``inventory.store``."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -96,3 +97,41 @@ WHERE reservation_id IN %s
 def mark_released(tx: Tx, reservation_ids: Sequence[str]) -> int:
     """How many reservations this changed."""
     return tx.execute(MARK_RELEASED, (tuple(reservation_ids),))
+
+
+# All SKUs at once, in the order of the list: the first is held no longer than the last.
+SELL_STOCK: Final = """
+UPDATE JSON_TABLE(%s, '$[*]' COLUMNS (
+    sku_id   BIGINT PATH '$[0]',
+    quantity BIGINT PATH '$[1]')) AS w
+STRAIGHT_JOIN ims_sku_stock AS s FORCE INDEX (PRIMARY) ON s.sku_id = w.sku_id
+SET s.stock = s.stock - w.quantity,
+    s.lock_stock = s.lock_stock - w.quantity
+WHERE s.stock >= w.quantity
+  AND s.lock_stock >= w.quantity
+"""
+
+
+def sell_stock(tx: Tx, quantities: Mapping[int, int]) -> int:
+    """Of how many SKUs. Less than there are: the counters of the others hold less than that."""
+    return tx.execute(SELL_STOCK, (_ascending(quantities),))
+
+
+FREE_STOCK: Final = """
+UPDATE JSON_TABLE(%s, '$[*]' COLUMNS (
+    sku_id   BIGINT PATH '$[0]',
+    quantity BIGINT PATH '$[1]')) AS w
+STRAIGHT_JOIN ims_sku_stock AS s FORCE INDEX (PRIMARY) ON s.sku_id = w.sku_id
+SET s.lock_stock = s.lock_stock - w.quantity
+WHERE s.lock_stock >= w.quantity
+"""
+
+
+def free_stock(tx: Tx, quantities: Mapping[int, int]) -> int:
+    """Of how many SKUs. Less than there are: of the others less than that is locked."""
+    return tx.execute(FREE_STOCK, (_ascending(quantities),))
+
+
+def _ascending(quantities: Mapping[int, int]) -> str:
+    """The order in which their rows are locked."""
+    return json.dumps(sorted(quantities.items()))

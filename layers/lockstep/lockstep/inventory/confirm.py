@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.inventory import batch_store, store
+from lockstep.inventory import batch_store
 from lockstep.inventory.end_holds import End, decide_together, end_holds
 from lockstep.inventory.model import (
     Confirmed,
@@ -59,5 +59,5 @@ _SALE: Final = End(
     _judge,
     ReservationState.CONFIRMED,
     batch_store.mark_confirmed,
-    store.sell_stock,
+    batch_store.sell_stock,
 )

@@ -1,7 +1,7 @@
 """End holds, sold or given back, many in one transaction: each command as if it came alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import batched
 from typing import Final
@@ -32,7 +32,7 @@ class End[O: (Confirmed, Released)]:
     judge: Callable[[Reservation | None, int], O | Refused]
     into: ReservationState
     mark: Callable[[Tx, Sequence[str]], int]
-    count_off: Callable[[Tx, int, int], bool]
+    count_off: Callable[[Tx, Mapping[int, int]], int]
 
 
 def end_holds[O: (Confirmed, Released)](
@@ -55,7 +55,7 @@ def end_holds[O: (Confirmed, Released)](
 
 
 def _write[O: (Confirmed, Released)](tx: Tx, end: End[O], ended: Sequence[Reservation]) -> None:
-    """The SKUs last and ascending, so that they are held briefly and nobody waits in a circle."""
+    """The SKUs last, so that they are held briefly."""
     if not ended:
         return
     if end.mark(tx, [hold.reservation_id for hold in ended]) != len(ended):
@@ -63,9 +63,8 @@ def _write[O: (Confirmed, Released)](tx: Tx, end: End[O], ended: Sequence[Reserv
     quantities: Counter[int] = Counter()
     for hold in ended:
         quantities.update(hold.items)
-    for sku_id, quantity in sorted(quantities.items()):
-        if not end.count_off(tx, sku_id, quantity):
-            raise InvariantBroken(f"more of SKU {sku_id} is held than is locked")
+    if end.count_off(tx, quantities) != len(quantities):
+        raise InvariantBroken(f"more is held than is locked of one of SKU {sorted(quantities)}")
 
 
 def decide_together[C, O](

@@ -6,7 +6,7 @@ from typing import Final
 
 from lockstep.db.errors import Contended, DuplicateKey
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.inventory import batch_store, store
+from lockstep.inventory import batch_store
 from lockstep.inventory.end_holds import End, decide_together, end_holds
 from lockstep.inventory.model import (
     HoldCommand,
@@ -92,5 +92,5 @@ _RETURN: Final = End(
     _judge,
     ReservationState.RELEASED,
     batch_store.mark_released,
-    store.free_stock,
+    batch_store.free_stock,
 )

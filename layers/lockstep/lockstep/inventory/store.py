@@ -38,34 +38,6 @@ def hold_stock(tx: Tx, sku_id: int, quantity: int) -> bool:
     return tx.execute(HOLD_STOCK, {"sku_id": sku_id, "quantity": quantity}) == 1
 
 
-SELL_STOCK: Final = """
-UPDATE ims_sku_stock
-SET stock = stock - %(quantity)s,
-    lock_stock = lock_stock - %(quantity)s
-WHERE sku_id = %(sku_id)s
-  AND stock >= %(quantity)s
-  AND lock_stock >= %(quantity)s
-"""
-
-
-def sell_stock(tx: Tx, sku_id: int, quantity: int) -> bool:
-    """False: the counters hold less than the reservation says, so they are wrong."""
-    return tx.execute(SELL_STOCK, {"sku_id": sku_id, "quantity": quantity}) == 1
-
-
-FREE_STOCK: Final = """
-UPDATE ims_sku_stock
-SET lock_stock = lock_stock - %(quantity)s
-WHERE sku_id = %(sku_id)s
-  AND lock_stock >= %(quantity)s
-"""
-
-
-def free_stock(tx: Tx, sku_id: int, quantity: int) -> bool:
-    """False: less is locked than the reservation says, so the counter is wrong."""
-    return tx.execute(FREE_STOCK, {"sku_id": sku_id, "quantity": quantity}) == 1
-
-
 # Born RESERVED: INIT would be visible to nobody and cost a round trip.
 INSERT_RESERVATION: Final = """
 INSERT INTO ims_reservation (reservation_id, order_id, n, request_hash, state, expires_at)
