@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from lockstep.db.transaction import Tx, in_transaction
+from lockstep.db.transaction import Tx, in_one_statement, in_transaction
 from lockstep.errors import InvariantBroken
 from lockstep.messaging import outbox, relay
 from lockstep.messaging import store as messages
@@ -165,10 +165,10 @@ def mark_twice(database: Database) -> tuple[bool, bool]:
     command = ReleaseStock(reservation_id="x-1", order_id=1)
     in_transaction(lambda tx: outbox.stage(tx, command))
     message_id = database.value("SELECT message_id FROM outbox")
-    in_transaction(partial(messages.mark_sent, message_id=message_id))
+    mark = partial(messages.mark_sent, message_ids=[message_id])
+    in_one_statement(mark)
     database.execute("UPDATE outbox SET sent_at = '2026-11-30'")
-    again = in_transaction(partial(messages.mark_sent, message_id=message_id))
-    return again, database.count("outbox", sent_at="2026-11-30") == 1
+    return in_one_statement(mark) == 1, database.count("outbox", sent_at="2026-11-30") == 1
 
 
 LEGAL_PAIRS: Final = constraint("oms_order", "FOREIGN KEY fk_order_transition")

@@ -5,13 +5,14 @@ that locks. With the lock the engine says that the second one waits; without it,
 duplicates that meet before their shared read deadlock as soon as it asks for more.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 
 from lockstep.db import connection
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.inventory import store
+from lockstep.inventory import batch_store, store
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Held, Refusal, Refused, Released, ReservationState
 from lockstep.inventory.release import release
@@ -25,24 +26,40 @@ from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
 HELD_BEFORE: Final = Held(repeated=True, state=ReservationState.RESERVED)
 NOT_RESERVED: Final = Refused(Refusal.RESERVATION_NOT_RESERVED)
 CANNOT_RELEASE: Final = Refused(Refusal.RESERVATION_CANNOT_RELEASE)
+CONFIRMED: Final = Confirmed(repeated=False)
+RELEASED: Final = Released(repeated=False)
+RESERVED: Final = "AND state = 'RESERVED'"
+CHANGED: Final = "refused: a hold changed under its lock"
 
 
-def confirm_in_the_middle_of_a_confirm(database: Database) -> tuple[object, object]:
+type Seen = tuple[object, object, tuple[int, int]]
+"""What the two commands came to, and (on hand, locked) after them."""
+
+
+def release_in_the_middle_of_a_confirm(database: Database) -> Seen:
+    return in_the_middle(database, lambda: confirm("A-1", 1), lambda: release("A-1", 1))
+
+
+def confirm_in_the_middle_of_a_release(database: Database) -> Seen:
+    return in_the_middle(database, lambda: release("A-1", 1), lambda: confirm("A-1", 1))
+
+
+def in_the_middle(
+    database: Database, first: Callable[[], object], second: Callable[[], object]
+) -> Seen:
+    """Two of the four pieces that are locked are another order's."""
     a_sku(database)
     try_hold("A-1", 1, {1001: 2})
-    other = Meanwhile(database, lambda: confirm("A-1", 1))
+    try_hold("B-1", 2, {1001: 2})
+    other = Meanwhile(database, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "lock_reservation", other.after(store.lock_reservation))
-        return confirm("A-1", 1), other.outcome()
-
-
-def release_in_the_middle_of_a_release(database: Database) -> tuple[object, object]:
-    a_sku(database)
-    try_hold("A-1", 1, {1001: 2})
-    other = Meanwhile(database, lambda: release("A-1", 1))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "lock_reservation", other.after(store.lock_reservation))
-        return release("A-1", 1), other.outcome()
+        looked = other.after(batch_store.lock_reservations)
+        patch.setattr(batch_store, "lock_reservations", looked)
+        try:
+            came_to = first()
+        finally:
+            then = other.outcome()
+        return came_to, then, database.stock(1001)
 
 
 def deadlocks_of_two_repeated_holds(database: Database) -> int:
@@ -82,25 +99,21 @@ def repeated_hold_in_a_transaction_that_read_before(database: Database) -> objec
 
 GUARDS: Final = (
     Guard(
-        "LOCK_RESERVATION: FOR UPDATE, for a confirm",
-        confirm_in_the_middle_of_a_confirm,
-        (Confirmed(repeated=False), Confirmed(repeated=True)),
+        "LOCK_RESERVATIONS and MARK_CONFIRMED: or it sells what another order holds",
+        release_in_the_middle_of_a_confirm,
+        (CONFIRMED, CANNOT_RELEASE, (8, 2)),
         (
-            (
-                Clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
-                (NOT_RESERVED, Confirmed(repeated=False)),
-            ),
+            (Clause(batch_store, "LOCK_RESERVATIONS", "FOR UPDATE OF r"), CHANGED),
+            (Clause(batch_store, "MARK_CONFIRMED", RESERVED), (CONFIRMED, RELEASED, (8, 0))),
         ),
     ),
     Guard(
-        "LOCK_RESERVATION: FOR UPDATE, for a release",
-        release_in_the_middle_of_a_release,
-        (Released(repeated=False), Released(repeated=True)),
+        "LOCK_RESERVATIONS and MARK_RELEASED: or it frees what another order holds",
+        confirm_in_the_middle_of_a_release,
+        (RELEASED, NOT_RESERVED, (10, 2)),
         (
-            (
-                Clause(store, "LOCK_RESERVATION", "FOR UPDATE OF r"),
-                (CANNOT_RELEASE, Released(repeated=False)),
-            ),
+            (Clause(batch_store, "LOCK_RESERVATIONS", "FOR UPDATE OF r"), CHANGED),
+            (Clause(batch_store, "MARK_RELEASED", RESERVED), (RELEASED, CONFIRMED, (8, 0))),
         ),
     ),
     Guard(

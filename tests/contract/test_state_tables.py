@@ -8,6 +8,7 @@ from enum import StrEnum
 import pytest
 
 from infra.migrate import MIGRATIONS
+from lockstep.inventory import batch_store as batch
 from lockstep.inventory import store as inventory
 from lockstep.inventory.model import RESERVATION_TRANSITIONS, ReservationState
 from lockstep.orders import refund_store as order_refunds
@@ -186,7 +187,7 @@ def test_a_closed_order_stays_closed_for_every_statement_but_the_one_that_revive
 
 
 def test_every_change_of_a_reservation_is_an_edge():
-    taken = edges(inventory, "ims_reservation", "state")
+    taken = edges(batch, "ims_reservation", "state")
     assert taken == {
         "MARK_CONFIRMED": {("RESERVED", "CONFIRMED")},
         "MARK_RELEASED": {("RESERVED", "RELEASED")},
@@ -196,7 +197,7 @@ def test_every_change_of_a_reservation_is_an_edge():
 
 
 def test_a_reservation_is_born_in_a_state_that_follows_init():
-    born = [quoted(sql)[-1] for sql in (inventory.INSERT_RESERVATION, inventory.INSERT_TOMBSTONE)]
+    born = [quoted(sql)[-1] for sql in (inventory.INSERT_RESERVATION, batch.INSERT_TOMBSTONE)]
     assert born == ["RESERVED", "RELEASED"]
     assert set(born) == TABLES[ReservationState]["INIT"]
 

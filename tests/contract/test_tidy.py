@@ -19,6 +19,7 @@ SQL_TOO = {"db/connection.py": {"SET "}}
 
 # A fault of any kind is an answer here: to the queue, to the outbox, to a row of the sweep.
 EDGES = {
+    "inventory/end_holds.py",
     "messaging/consumer.py",
     "messaging/outbox.py",
     "messaging/visibility.py",

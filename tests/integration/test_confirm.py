@@ -7,7 +7,7 @@ from lockstep.errors import InvariantBroken
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Confirmed, Refusal, Refused
 from lockstep.inventory.release import release
-from lockstep.messaging.consumer import DeliverAgain
+from lockstep.messaging.consumer import Answer, DeliverAgain
 from lockstep.messaging.contracts import ConfirmStock
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
@@ -92,7 +92,7 @@ def test_counters_below_the_hold_are_a_broken_invariant_and_nothing_changes(
 ):
     database.execute(damage)
     before = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
-    with pytest.raises(InvariantBroken, match="SKU 1002"):
+    with pytest.raises(InvariantBroken, match=r"SKU .*1002"):
         confirm(order.reservation_id, order.id)
     after = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
     assert after == before
@@ -102,44 +102,49 @@ def command(order: Order) -> ConfirmStock:
     return ConfirmStock(reservation_id=order.reservation_id or "", order_id=order.id)
 
 
+def decided(one: ConfirmStock) -> Answer:
+    [answer] = confirm_stock.decide([one], lambda: True)
+    return answer
+
+
 def test_too_early_is_delivered_again_while_the_order_is_paid(database, order):
     """The order is paid and its hold is not there: the stock must come, so the command waits."""
     accept(a_notice(database))
     database.execute("DELETE FROM ims_reservation_item")
     database.execute("DELETE FROM ims_reservation")
-    with pytest.raises(DeliverAgain, match=order.reservation_id):
-        confirm_stock.handle(command(order))
+    too_early = decided(command(order))
+    assert isinstance(too_early, DeliverAgain)
+    assert order.reservation_id in str(too_early)
 
 
 def test_a_paid_order_whose_hold_was_released_is_never_acknowledged(database, order):
     release(order.reservation_id, order.id)
     accept(a_notice(database))
-    with pytest.raises(DeliverAgain):
-        confirm_stock.handle(command(order))
+    assert isinstance(decided(command(order)), DeliverAgain)
     assert counters(database) == ((10, 0), (10, 0))
 
 
 def test_too_late_is_refused_for_good_where_the_order_is_closed(database, order):
     cancel(order.member_id, order.order_no)
     release(order.reservation_id, order.id)
-    assert confirm_stock.handle(command(order)) is Refusal.RESERVATION_NOT_RESERVED
+    assert decided(command(order)) is Refusal.RESERVATION_NOT_RESERVED
 
 
 def test_a_confirm_for_an_order_that_does_not_exist_is_refused_for_good(database):
     stray = ConfirmStock(reservation_id="202611300100000000420001-1", order_id=1)
-    assert confirm_stock.handle(stray) is Refusal.RESERVATION_NOT_RESERVED
+    assert decided(stray) is Refusal.RESERVATION_NOT_RESERVED
 
 
 def test_a_conflict_is_refused_for_good_also_while_the_order_is_paid(database, order):
     accept(a_notice(database))
     other = an_order()
     stray = ConfirmStock(reservation_id=other.reservation_id or "", order_id=order.id)
-    assert confirm_stock.handle(stray) is Refusal.IDEMPOTENCY_PARAMETER_CONFLICT
+    assert decided(stray) is Refusal.IDEMPOTENCY_PARAMETER_CONFLICT
 
 
 def test_a_paid_orders_hold_is_confirmed_and_the_repeat_is_no_refusal(database, order):
     accept(a_notice(database))
-    assert confirm_stock.handle(command(order)) is None
-    assert confirm_stock.handle(command(order)) is None
+    assert decided(command(order)) is None
+    assert decided(command(order)) is None
     assert counters(database) == SOLD
     assert_at_rest(database)

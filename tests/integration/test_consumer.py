@@ -1,6 +1,7 @@
 """consume(): each message decided alone, its group kept in order, a refusal recorded once."""
 
 import json
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -11,7 +12,7 @@ from lockstep.errors import InvariantBroken, TryAgain
 from lockstep.inventory.model import Refusal
 from lockstep.inventory.release import release
 from lockstep.messaging import store
-from lockstep.messaging.consumer import DeliverAgain, consume
+from lockstep.messaging.consumer import Answer, DeliverAgain, consume, consume_together
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
 from lockstep.orders.model import Order
 from lockstep.payments.accept import accept
@@ -128,6 +129,53 @@ def test_a_refusal_that_cannot_be_recorded_is_not_acknowledged(database, monkeyp
         lambda c: Refusal.RESERVATION_NOT_RESERVED if c.reservation_id == "A-1" else None, *records
     )
     assert refused == ["m1"]
+
+
+def test_a_message_that_there_is_no_time_for_is_not_looked_at():
+    ran: list[str] = []
+
+    def handle(command: ConfirmStock) -> StrEnum | None:
+        ran.append(command.reservation_id)
+        return None
+
+    event, late = batch(record_of("m1", a_command("A"))), Context(milliseconds=7_999)
+    assert failed_ids(consume(event, late, ConfirmStock, handle)) == ["m1"]
+    assert ran == []
+
+
+def decide_together(
+    answers: Mapping[str, Answer], *records: dict[str, Any]
+) -> tuple[list[str], list[str]]:
+    """The messages that come again, and the reservations that were asked about."""
+    asked: list[str] = []
+
+    def decide(commands: Sequence[ConfirmStock], _: object) -> list[Answer]:
+        asked.extend(command.reservation_id for command in commands)
+        return [answers.get(command.reservation_id) for command in commands]
+
+    failed = failed_ids(consume_together(batch(*records), CONTEXT, ConfirmStock, decide))
+    return failed, asked
+
+
+def test_a_fault_among_the_answers_fails_its_message_and_is_no_refusal(database, monkeypatch):
+    recorded: list[object] = []
+    monkeypatch.setattr(store, "insert_refusal", lambda *refusal: recorded.append(refusal))
+    records = [record_of("m1", a_command("A")), record_of("m2", a_command("B"))]
+    answers = {"A-1": DeliverAgain("not yet")}
+    assert decide_together(answers, *records) == (["m1"], ["A-1", "B-1"])
+    assert recorded == []
+
+
+def test_decided_together_a_message_still_comes_after_the_one_before_it_in_its_group(database):
+    """The first of group A is no command; what follows it there is not acknowledged before it."""
+    records = [
+        a_record("m1", "{", group="A"),
+        a_record("m2", a_command("A").model_dump_json(), group="A"),
+        record_of("m3", a_command("B")),
+    ]
+    answers = dict.fromkeys(("A-1", "B-1"), Refusal.RESERVATION_NOT_RESERVED)
+    assert decide_together(answers, *records)[0] == ["m1", "m2"]
+    assert database.value("SELECT reservation_id FROM message_refusal") == "B-1"
 
 
 def hold_of(order: Order) -> str:

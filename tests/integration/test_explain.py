@@ -24,6 +24,7 @@ def order_no(order_id: int) -> str:
 
 NO = order_no(200)
 HOLD = f"{NO}-1"
+HOLDS = (HOLD, f"{order_no(201)}-1", f"{order_no(202)}-1")
 ORDER = {"oms_order": "PRIMARY"}
 SKU = {"ims_sku_stock": "PRIMARY"}
 RESERVATION = {"ims_reservation": "uk_reservation"}
@@ -42,13 +43,13 @@ AGE = {"at": "1970-01-02", "days": 30, "limit": 500}
 PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "inventory.READ_SKUS": (((1001, 1002, 1003),), SKU),
     "inventory.HOLD_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.SELL_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.FREE_STOCK": ({"sku_id": 1001, "quantity": 1}, SKU),
-    "inventory.LOCK_RESERVATION": ((HOLD,), {"r": "uk_reservation", "i": "PRIMARY"}),
+    "inventory.SELL_STOCK": (("[[1001,1],[1002,2]]",), {"s": "PRIMARY"}),
+    "inventory.FREE_STOCK": (("[[1001,1],[1002,2]]",), {"s": "PRIMARY"}),
+    "inventory.LOCK_RESERVATIONS": ((HOLDS,), {"r": "uk_reservation", "i": "PRIMARY"}),
     "inventory.READ_RESERVATION_SHARED": ((HOLD,), RESERVATION),
     "inventory.READ_STATE": ((HOLD,), RESERVATION),
-    "inventory.MARK_CONFIRMED": ((HOLD,), RESERVATION),
-    "inventory.MARK_RELEASED": ((HOLD,), RESERVATION),
+    "inventory.MARK_CONFIRMED": ((HOLDS,), RESERVATION),
+    "inventory.MARK_RELEASED": ((HOLDS,), RESERVATION),
     "inventory.READ_LOAD": (("x",), {}),
     "inventory.LOCK_SKUS": (((1001, 1002, 1003),), SKU),
     "inventory.CHANGE_SKUS": (('[[1001,"a","1.00",1,0,1]]',), {"s": "PRIMARY"}),
@@ -61,7 +62,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "messaging.LEASE": ({"seconds": 60, "most": 300, "ids": (1, 2, 3)}, {"outbox": "PRIMARY"}),
     "messaging.COUNT_DUE": ((), {"outbox": "ix_outbox_due"}),
     "messaging.READ_STAGED": (("confirm", HOLD), {"outbox": "ix_outbox_group"}),
-    "messaging.MARK_SENT": (("f" * 32,), {"outbox": "uk_outbox_message"}),
+    "messaging.MARK_SENT": ((("f" * 32, "e" * 32),), {"outbox": "uk_outbox_message"}),
     "orders.COMPLETE_REQUEST": ((200, 200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.READ_REQUEST": ((200, "k200"), {"oms_order_request": "PRIMARY"}),
     "orders.CLOSE_ORDER": (("EXPIRED", 200), {**ORDER, "a": OF_THE_ATTEMPT}),
@@ -109,7 +110,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     ),
     "orders.READ_ITEMS": ((tuple(range(1, 21)),), {"oms_order_item": "PRIMARY"}),
     "orders.READ_WANTED": ((200,), {"oms_order_item": "PRIMARY"}),
-    "orders.READ_STATUS": ((200,), ORDER),
+    "orders.READ_STATUSES": (((200, 201, 202),), ORDER),
     "orders.READ_TIMELINE": ((200,), {"oms_order_event": "ix_event_order"}),
     "orders.READ_OWN_HOLDS": (
         (200, (1001, 1002)),

@@ -85,12 +85,15 @@ def test_a_late_payment_is_told_beside_the_close(database, sku):
 
 def test_an_order_that_was_paid_stays_paid_whatever_comes_after(database, sku):
     order = an_order()
-    assert not query.is_paid(order.id)
+    assert query.paid_of([order.id]) == set()
     accept(a_notice(database))
-    assert query.is_paid(order.id)
-    database.execute("UPDATE oms_order SET prev_status = status, status = 'SHIPPED'")
-    assert query.is_paid(order.id)
-    assert not query.is_paid(order.id + 1)
+    other = an_order(member_id=7)
+    asked = [order.id, other.id, other.id + 1]
+    assert query.paid_of(asked) == {order.id}
+    database.execute(
+        "UPDATE oms_order SET prev_status = status, status = 'SHIPPED' WHERE id = %s", (order.id,)
+    )
+    assert query.paid_of(asked) == {order.id}
 
 
 def test_pages_follow_each_other_newest_first_without_a_gap_or_a_repeat(database, sku):

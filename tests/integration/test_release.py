@@ -5,9 +5,9 @@ import pytest
 from functions import release_stock
 from lockstep.db.transaction import in_transaction
 from lockstep.errors import InvariantBroken
-from lockstep.inventory import store
+from lockstep.inventory import batch_store
 from lockstep.inventory.confirm import confirm
-from lockstep.inventory.model import Refusal, Refused, Released, ReservationState
+from lockstep.inventory.model import HoldName, Refusal, Refused, Released, ReservationState
 from lockstep.inventory.release import release
 from lockstep.messaging.contracts import ReleaseStock
 from lockstep.payments.accept import accept
@@ -119,7 +119,7 @@ def test_less_locked_than_the_hold_is_a_broken_invariant_and_nothing_changes(
 ):
     database.execute(damage)
     before = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
-    with pytest.raises(InvariantBroken, match="SKU 1003"):
+    with pytest.raises(InvariantBroken, match=r"SKU .*1003"):
         release(order.reservation_id, order.id)
     after = database.dump(["ims_sku_stock", "ims_reservation", "ims_reservation_item"])
     assert after == before
@@ -129,14 +129,14 @@ def test_a_hold_that_came_between_the_look_and_the_tombstone_is_released(
     database, order, monkeypatch
 ):
     """The look finds nothing, the tombstone meets the hold: all runs again and releases it."""
-    real = store.lock_reservation
+    real = batch_store.lock_reservations
     looks = []
 
-    def look(tx, reservation_id):
-        looks.append(reservation_id)
-        return None if len(looks) == 1 else real(tx, reservation_id)
+    def look(tx, reservation_ids):
+        looks.append(reservation_ids)
+        return {} if len(looks) == 1 else real(tx, reservation_ids)
 
-    monkeypatch.setattr(store, "lock_reservation", look)
+    monkeypatch.setattr(batch_store, "lock_reservations", look)
     assert release(order.reservation_id, order.id) == Released(repeated=False)
     assert len(looks) == 2
     assert counters(database) == FREE
@@ -144,7 +144,9 @@ def test_a_hold_that_came_between_the_look_and_the_tombstone_is_released(
 
 def test_a_tombstone_never_writes_over_a_hold(database, order):
     with pytest.raises(InvariantBroken, match="uk_reservation"):
-        in_transaction(lambda tx: store.insert_tombstone(tx, order.reservation_id, order.id))
+        in_transaction(
+            lambda tx: batch_store.insert_tombstones(tx, [HoldName(order.reservation_id, order.id)])
+        )
     assert state_of(database, order.reservation_id) is ReservationState.RESERVED
 
 
@@ -153,12 +155,12 @@ def test_the_consumer_answers_none_for_a_release_and_its_repeat_and_names_a_refu
 ):
     command = ReleaseStock(reservation_id=order.reservation_id, order_id=order.id)
     cancel(order.member_id, order.order_no)
-    assert release_stock.handle(command) is None
-    assert release_stock.handle(command) is None
+    assert release_stock.decide([command, command], lambda: True) == [None, None]
+    assert release_stock.decide([command], lambda: True) == [None]
     sold = an_order()
     confirm(sold.reservation_id or "", sold.id)
     stray = ReleaseStock(reservation_id=sold.reservation_id or "", order_id=sold.id)
-    assert release_stock.handle(stray) is Refusal.RESERVATION_CANNOT_RELEASE
+    assert release_stock.decide([stray], lambda: True) == [Refusal.RESERVATION_CANNOT_RELEASE]
 
 
 def test_a_paid_orders_hold_is_not_given_back_once_it_is_sold(database, order):

@@ -1,7 +1,7 @@
 """Faults that an order of arrivals shows: what goes wrong once messages and notices come
 in another order, or twice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
@@ -10,9 +10,16 @@ from typing import Final
 from functions import confirm_stock, refund_payment, release_stock
 from lockstep.alipay.gateway import Gateway
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.inventory import release, store
+from lockstep.inventory import batch_store, release
 from lockstep.inventory.confirm import confirm
-from lockstep.inventory.model import Confirmed, Refused, Released
+from lockstep.inventory.model import (
+    Confirmed,
+    HoldCommand,
+    Refused,
+    Released,
+    Reservation,
+    ReservationState,
+)
 from lockstep.orders import read_store
 from lockstep.payments import accept, decide, refund, refund_store, refundable_store
 from lockstep.payments.model import Result
@@ -22,28 +29,41 @@ from tests.proof.plants import Kind, Plant, instead, returning
 
 def _a_release_of_what_was_ordered() -> AbstractContextManager[None]:
 
-    def free_the_lines(reservation_id: str, order_id: int) -> Released | Refused:
-        def work(tx: Tx) -> Released | Refused:
-            was_held = store.lock_reservation(tx, reservation_id) is not None
-            released = release.give_back(tx, reservation_id, order_id)
-            if not was_held and isinstance(released, Released):
-                lines, _ = read_store.read_wanted(tx, order_id)
-                for sku_id, quantity in lines.items():
-                    store.free_stock(tx, sku_id, quantity)
-            return released
+    def free_the_lines(tx: Tx, command: HoldCommand) -> Released | Refused:
+        was_held = batch_store.lock_reservation(tx, command.reservation_id) is not None
+        released = release.give_back(tx, command.reservation_id, command.order_id)
+        if not was_held and isinstance(released, Released):
+            lines, _ = read_store.read_wanted(tx, command.order_id)
+            batch_store.free_stock(tx, lines)
+        return released
 
-        return in_transaction(work)
+    def free_all(commands: Sequence[HoldCommand], _: object) -> list[Released | Refused]:
+        return [in_transaction(partial(free_the_lines, command=one)) for one in commands]
 
-    return instead(release_stock, "release", lambda _: free_the_lines)
+    return instead(release_stock, "release_all", lambda _: free_all)
+
+
+def _a_release_that_leaves_nothing() -> AbstractContextManager[None]:
+
+    def leave_nothing(_: Tx, commands: Sequence[HoldCommand]) -> dict[str, Reservation]:
+        missing = [Reservation(*one, None, ReservationState.INIT, {}) for one in _names(commands)]
+        return {hold.reservation_id: hold for hold in missing}
+
+    return instead(release, "_leave_tombstones", lambda _: leave_nothing)
+
+
+def _names(commands: Sequence[HoldCommand]) -> list[tuple[str, int]]:
+    return [(command.reservation_id, command.order_id) for command in commands]
 
 
 def _a_confirm_that_is_done_too_early() -> AbstractContextManager[None]:
 
-    def always_done(reservation_id: str, order_id: int) -> Confirmed:
-        confirm(reservation_id, order_id)
-        return Confirmed(repeated=False)
+    def always_done(commands: Sequence[HoldCommand], _: object) -> list[Confirmed]:
+        for command in _names(commands):
+            confirm(*command)
+        return [Confirmed(repeated=False)] * len(commands)
 
-    return instead(confirm_stock, "confirm", lambda _: always_done)
+    return instead(confirm_stock, "confirm_all", lambda _: always_done)
 
 
 def _a_refund_that_is_done_again() -> AbstractContextManager[None]:
@@ -74,7 +94,7 @@ def _read(tx: Tx, refund_id: int) -> tuple[str, Decimal] | None:
 PLANTS: Final = (
     Plant(
         "a release that finds no hold leaves nothing, so that the hold may still be taken",
-        partial(instead, release, "_leave_tombstone", returning(Released(repeated=False))),
+        _a_release_that_leaves_nothing,
         "cancelled-in-line",
         seen="release-1: acknowledged",
     ),
@@ -87,7 +107,7 @@ PLANTS: Final = (
     ),
     Plant(
         "a confirm that finds no hold is refused for good, though its order is paid",
-        partial(instead, confirm_stock, "is_paid", returning(value=False)),
+        partial(instead, confirm_stock, "paid_of", returning(value=frozenset())),
         "its-hold-comes-late",
         seen="refused for good",
     ),

@@ -16,7 +16,7 @@ from infra import migrate
 from lockstep.db.connection import Connection
 from lockstep.db.errors import ConnectionLost, Contended
 from lockstep.db.packet import Packet
-from lockstep.db.transaction import Tx, in_transaction
+from lockstep.db.transaction import Tx
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox, relay
 from lockstep.orders import request_store
@@ -45,7 +45,7 @@ def _sent_before_commit() -> Any:
 def _marked_before_sent() -> Any:
     def make(send: Any) -> Any:
         def marked(message_id: str, *more: str) -> None:
-            in_transaction(partial(outbox._mark_sent, message_id=message_id))
+            outbox.mark_sent([message_id])
             send(message_id, *more)
 
         return marked
@@ -56,7 +56,7 @@ def _marked_before_sent() -> Any:
 def _relay_marks_before_sending() -> Any:
     def make(send: Any) -> Any:
         def marked(claimed: Any, *more: Any) -> Any:
-            in_transaction(partial(relay._mark, message_ids=[one.message_id for one in claimed]))
+            outbox.mark_sent([one.message_id for one in claimed])
             return send(claimed, *more)
 
         return marked

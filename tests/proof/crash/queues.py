@@ -6,6 +6,7 @@ from decimal import Decimal
 from infra.local.alipay_gateway.faults import REFUND
 from tests.proof.crash.lives import (
     Act,
+    a_page,
     a_sold_order,
     an_expired_order,
     an_order,
@@ -62,6 +63,14 @@ def confirm(world: World) -> Act:
     return delivering(world, "confirm")
 
 
+@life("confirm_stock")
+def confirm_several(world: World) -> Act:
+    for key in ("k1", "k2"):
+        world.pay(a_page(world, an_order(world, key=key)))
+    world.tell()
+    return delivering(world, "confirm")
+
+
 @life("release_stock")
 def release(world: World) -> Act:
     world.cancel(an_order(world))
@@ -71,6 +80,14 @@ def release(world: World) -> Act:
 @life("release_stock")
 def release_before_the_reserve(world: World) -> Act:
     world.cancel(an_order_in_line(world))
+    return delivering(world, "release")
+
+
+@life("release_stock")
+def release_several(world: World) -> Act:
+    """One that is held, and one whose turn has not come."""
+    for order_no in (an_order_in_line(world), an_order(world, key="k2", lines={1002: 1})):
+        world.cancel(order_no)
     return delivering(world, "release")
 
 

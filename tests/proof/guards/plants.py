@@ -24,9 +24,9 @@ def _without(*keys: str) -> Iterator[None]:
 PLANTS: Final = (
     Plant(
         "a hold is released in whatever state it is",
-        partial(_without, "lockstep.inventory.store MARK_RELEASED: state = 'RESERVED'"),
+        partial(_without, "lockstep.inventory.batch_store MARK_RELEASED: state = 'RESERVED'"),
         "rows-inventory",
-        "lockstep.inventory.store MARK_RELEASED: state = RESERVED",
+        "lockstep.inventory.batch_store MARK_RELEASED: state = RESERVED",
         kind=Kind.GUARD_DROPPED,
     ),
     Plant(

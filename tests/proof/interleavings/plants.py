@@ -6,7 +6,7 @@ from functools import partial
 from types import ModuleType
 from typing import Final
 
-from lockstep.inventory import reserve
+from lockstep.inventory import batch_store, reserve
 from lockstep.inventory import store as inventory
 from lockstep.messaging import store as messages
 from lockstep.orders import store as orders
@@ -68,8 +68,8 @@ PLANTS: Final = (
         "a release looks at the hold, and frees it whatever its state is by then",
         partial(
             _struck_out,
-            (inventory, "LOCK_RESERVATION", "FOR UPDATE OF r"),
-            (inventory, "MARK_RELEASED", "AND state = 'RESERVED'"),
+            (batch_store, "LOCK_RESERVATIONS", "FOR UPDATE OF r"),
+            (batch_store, "MARK_RELEASED", "AND state = 'RESERVED'"),
         ),
         "confirm-release",
     ),

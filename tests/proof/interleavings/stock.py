@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.inventory.catalogue import CatalogueReport, load_catalogue
-from lockstep.inventory.confirm import confirm
-from lockstep.inventory.release import release
+from lockstep.inventory.confirm import confirm, confirm_all
+from lockstep.inventory.model import HoldName
+from lockstep.inventory.release import release, release_all
 from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Order
@@ -24,6 +25,7 @@ from tests.proof.interleavings.encounters import (
     buy,
     call_off,
     in_any_order,
+    in_words,
     pay,
     release_of,
     to,
@@ -107,6 +109,86 @@ def reserve_release(given: Given) -> Sequence[Work]:
 @STOCK.ending(in_any_order(NO_ORDER._replace(stock=(10, 1)), "Held", "Held again", "Held again"))
 def one_hold_three_times(given: Given) -> Sequence[Work]:
     return alike(_commands(given)[0], 3)
+
+
+# --- of several holds at once --------------------------------------------------------------------
+
+
+def _batches(given: Given, *, held: int = 2) -> tuple[Work, Work]:
+    """To sell two holds, and to give them back named the other way round. So many are there."""
+    a_sku(given.database)
+    a_sku(given.database, 1002)
+    names = [HoldName(f"{a_new_name()}-1", n) for n in (1, 2)]
+    for name in names[:held]:
+        try_hold(*name, {1001: 1, 1002: 2})
+    return (
+        lambda _: _all(confirm_all(names, lambda: True)),
+        lambda _: _all(release_all(names[::-1], lambda: True)),
+    )
+
+
+def _all(outcomes: Sequence[object]) -> str:
+    """In words. A fault is one of the encounter."""
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return ", ".join(map(in_words, outcomes))
+
+
+def _twice(words: str) -> str:
+    return f"{words}, {words}"
+
+
+@STOCK.ending(
+    to(_SOLD._replace(stock=(8, 0)), (_twice("Confirmed"), _twice(_CANNOT_RELEASE))),
+    to(NO_ORDER, (_twice(_NOT_RESERVED), _twice("Released"))),
+)
+def batch_of_confirms_batch_of_releases(given: Given) -> Sequence[Work]:
+    return _batches(given)
+
+
+@STOCK.ending(
+    to(_SOLD, (f"Confirmed, {_NOT_RESERVED}", f"Released, {_CANNOT_RELEASE}")),
+    to(NO_ORDER, (_twice(_NOT_RESERVED), _twice("Released"))),
+)
+def batch_of_confirms_batch_with_a_tombstone(given: Given) -> Sequence[Work]:
+    """Of the second hold nobody has heard before it is given back."""
+    return _batches(given, held=1)
+
+
+@STOCK.ending(in_any_order(NO_ORDER, _twice("Released"), _twice("Released again")))
+def batch_of_releases_twice(given: Given) -> Sequence[Work]:
+    return alike(_batches(given)[1])
+
+
+@STOCK.ending(in_any_order(NO_ORDER, _twice("Released"), _twice("Released again")))
+def batch_of_tombstones_twice(given: Given) -> Sequence[Work]:
+    return alike(_batches(given, held=0)[1])
+
+
+@STOCK.ending(
+    to(_SOLD._replace(stock=(8, 0)), (_twice("Confirmed"), "Confirmed again", _CANNOT_RELEASE)),
+    to(
+        _SOLD,
+        (f"Confirmed, {_NOT_RESERVED}", "Confirmed again", "Released"),
+        (f"Confirmed again, {_NOT_RESERVED}", "Confirmed", "Released"),
+    ),
+    to(
+        _SOLD._replace(stock=(8, 0)),
+        ("Confirmed again, Confirmed", "Confirmed", _CANNOT_RELEASE),
+    ),
+)
+def batch_of_confirms_and_two_alone(given: Given) -> Sequence[Work]:
+    """One sells the first hold of the batch, one gives the second back."""
+    a_sku(given.database)
+    first, second = names = [HoldName(f"{a_new_name()}-1", n) for n in (1, 2)]
+    for name in names:
+        try_hold(*name, {1001: 1})
+    return (
+        lambda _: _all(confirm_all(names, lambda: True)),
+        lambda _: confirm(*first),
+        lambda _: release(*second),
+    )
 
 
 # --- of an order's hold ---------------------------------------------------------------------------

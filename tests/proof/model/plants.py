@@ -56,14 +56,15 @@ def _a_refund_returns_goods() -> Iterator[None]:
 
 def _a_release_frees_what_its_order_wants() -> Any:
     def of(right: Any) -> Any:
-        def wrong(tx: Any, reservation_id: str, order_id: int) -> Any:
-            left = right(tx, reservation_id, order_id)
-            tx.execute(_FREE_THE_ORDERS_LINES, (order_id,))
+        def wrong(tx: Any, commands: Any) -> Any:
+            left = right(tx, commands)
+            for command in commands:
+                tx.execute(_FREE_THE_ORDERS_LINES, (command.order_id,))
             return left
 
         return wrong
 
-    return instead(release, "_leave_tombstone", of)
+    return instead(release, "_leave_tombstones", of)
 
 
 def _a_key_ignores_its_content() -> Any:

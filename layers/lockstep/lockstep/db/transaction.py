@@ -97,9 +97,12 @@ class Tx:
     def _run(self, sql: LiteralString, arguments: Arguments) -> Answer:
         return self._send([self._session.compose(sql, arguments)])[0]
 
-    def _send(self, texts: Sequence[str]) -> list[Answer]:
+    def _check_time(self) -> None:
         if time.monotonic() > self._deadline:
             raise TimeShort("the operation's time is over")
+
+    def _send(self, texts: Sequence[str]) -> list[Answer]:
+        self._check_time()
         if self.has_begun:
             return self._session.send_together(texts)
         self.has_begun = True
@@ -113,6 +116,17 @@ class Tx:
             return self._session.send_together(["BEGIN", *texts])[1:]
 
 
+class _OneStatement(Tx):
+    """A transaction that ends with its first statement; another would be one of its own."""
+
+    def _send(self, texts: Sequence[str]) -> list[Answer]:
+        if self.has_begun or len(texts) > 1:
+            raise InvariantBroken("one statement was promised, and there is a second")
+        self._check_time()
+        self.has_begun = True
+        return self._session.send_together(texts)
+
+
 def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN_SECONDS) -> T:
     """Run ``work`` in one transaction and commit it; the value that ``work`` returned.
 
@@ -120,11 +134,22 @@ def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN
     little, while time remains. Raises TryAgain when it does not, InvariantBroken for a duplicate
     that ``work`` did not expect, and whatever ``work`` raises.
     """
-    deadline = time.monotonic() + within_seconds
+    return _retried(_once, work, time.monotonic() + within_seconds)
+
+
+def in_one_statement[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN_SECONDS) -> T:
+    """The same for ``work`` of a single statement, which commits by itself: one round trip, where
+    BEGIN and COMMIT would make it three."""
+    return _retried(_once_alone, work, time.monotonic() + within_seconds)
+
+
+def _retried[T](
+    once: Callable[[Callable[[Tx], T], float], T], work: Callable[[Tx], T], deadline: float
+) -> T:
     pause = _PAUSE_SECONDS_MIN
     while True:
         try:
-            return _once(work, deadline)
+            return once(work, deadline)
         except DuplicateKey as unexpected:  # whoever expected it has caught it
             raise InvariantBroken(str(unexpected)) from unexpected
         except (Contended, ConnectionLost) as fault:
@@ -149,6 +174,18 @@ def _once[T](work: Callable[[Tx], T], deadline: float) -> T:
         raise
     except BaseException:
         tx.roll_back()
+        raise
+    for action in tx.committed_actions:
+        action()
+    return outcome
+
+
+def _once_alone[T](work: Callable[[Tx], T], deadline: float) -> T:
+    tx = _OneStatement(connection.current(), deadline)
+    try:
+        outcome = work(tx)
+    except ConnectionLost:
+        connection.discard()
         raise
     for action in tx.committed_actions:
         action()

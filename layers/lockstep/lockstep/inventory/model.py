@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 
 class ReservationState(StrEnum):
@@ -60,6 +60,23 @@ class Reservation:
     request_hash: str | None
     state: ReservationState
     items: Mapping[int, int]
+
+
+class HoldCommand(Protocol):
+    """Asks for a hold to be sold or given back, in the name of an order."""
+
+    @property
+    def reservation_id(self) -> str: ...
+
+    @property
+    def order_id(self) -> int: ...
+
+
+class HoldName(NamedTuple):
+    """The same, where no message asks."""
+
+    reservation_id: str
+    order_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from lockstep.db.transaction import Tx
 from lockstep.errors import InvariantBroken
-from lockstep.inventory import return_store, store
+from lockstep.inventory import batch_store, return_store
 from lockstep.inventory.model import ReservationState, Unreturnable
 
 
@@ -26,7 +26,7 @@ def take_back(
     entry and stock += quantity for each line. Lock order: reservation, then SKUs by ascending
     sku_id. Returns what does not fit: then nothing is changed.
     """
-    reservation = store.lock_reservation(tx, reservation_id)
+    reservation = batch_store.lock_reservation(tx, reservation_id)
     is_sold = reservation is not None and reservation.state is ReservationState.CONFIRMED
     sold = reservation.items if reservation is not None and is_sold else {}
     sources = [_source(other, sku_id) for other in earlier for sku_id in lines]

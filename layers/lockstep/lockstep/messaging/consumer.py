@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from lockstep.db.transaction import Tx, in_transaction
+from lockstep.db.transaction import Tx, in_one_statement
 from lockstep.errors import LockstepError
 from lockstep.messaging import store
 from lockstep.messaging.contracts import (
@@ -175,7 +175,7 @@ def _record_refusal(record: Record, command: Command, code: StrEnum) -> None:
     def work(tx: Tx) -> None:
         store.insert_refusal(tx, message_id, command.type, reservation_id, code)
 
-    in_transaction(work)
+    in_one_statement(work)
     count("MessageRefused")
     logger.info(
         "command refused",

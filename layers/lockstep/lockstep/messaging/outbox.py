@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from lockstep import settings
-from lockstep.db.transaction import Tx, in_transaction
+from lockstep.db.transaction import WITHIN_SECONDS, Tx, in_one_statement
 from lockstep.messaging import sqs, store
 from lockstep.messaging.contracts import QUEUE_OF, Command, RefundPayment, StockCommand
 from lockstep.messaging.store import Staged
@@ -48,7 +48,7 @@ def _send(message_id: str, queue: str, group_key: str, payload: str) -> None:
             MessageGroupId=group_key,
             MessageDeduplicationId=message_id,
         )
-        in_transaction(partial(_mark_sent, message_id=message_id), within_seconds=1)
+        mark_sent([message_id], within_seconds=1)
     except Exception as fault:
         count("SendAfterCommitFailed")
         logger.warning(
@@ -81,5 +81,7 @@ def send_batch(queue: str, messages: Sequence[Staged]) -> list[str]:
     return [entry["Id"] for entry in reply.get("Successful", [])]
 
 
-def _mark_sent(tx: Tx, message_id: str) -> None:
-    store.mark_sent(tx, message_id)
+def mark_sent(message_ids: Sequence[str], *, within_seconds: float = WITHIN_SECONDS) -> None:
+    """Nobody need send these again."""
+    mark = partial(store.mark_sent, message_ids=message_ids)
+    in_one_statement(mark, within_seconds=within_seconds)

@@ -8,13 +8,12 @@ consumers do not rely on it (infra/decisions/0007).
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from itertools import batched
 from typing import Final
 
 from lockstep.db.transaction import Tx, in_transaction, read
 from lockstep.messaging import store
-from lockstep.messaging.outbox import send_batch
+from lockstep.messaging.outbox import mark_sent, send_batch
 from lockstep.messaging.store import Staged
 from lockstep.observability import count
 
@@ -47,7 +46,7 @@ def relay(has_time: Callable[[], bool]) -> Relayed:
             break
         delivered = _send(claimed, broken)
         if delivered:
-            in_transaction(partial(_mark, message_ids=delivered))
+            mark_sent(delivered)
         sent += len(delivered)
         failed += len(claimed) - len(delivered)
     if failed:
@@ -85,8 +84,3 @@ def _turns(claimed: Iterable[Staged]) -> list[tuple[str, list[Staged]]]:
         turns[before[group], message.queue].append(message)
         before[group] += 1
     return [(queue, turns[turn, queue]) for turn, queue in sorted(turns)]
-
-
-def _mark(tx: Tx, message_ids: Iterable[str]) -> None:
-    for message_id in message_ids:
-        store.mark_sent(tx, message_id)

@@ -95,17 +95,17 @@ def read_staged(reader: Reader, queue: str, group_key: str) -> tuple[int, int | 
 
 # The first try may have been its own handler's, which claims nothing.
 MARK_SENT: Final = """
-UPDATE outbox
+UPDATE outbox FORCE INDEX (uk_outbox_message)
 SET sent_at = NOW(3),
     attempts = GREATEST(attempts, 1)
-WHERE message_id = %s
+WHERE message_id IN %s
   AND sent_at IS NULL
 """
 
 
-def mark_sent(tx: Tx, message_id: str) -> bool:
-    """True if this call marked it; False if it was marked before."""
-    return tx.execute(MARK_SENT, (message_id,)) == 1
+def mark_sent(tx: Tx, message_ids: Sequence[str]) -> int:
+    """How many this call marked; the others were marked before."""
+    return tx.execute(MARK_SENT, (tuple(message_ids),))
 
 
 INSERT_REFUSAL: Final = """

@@ -1,5 +1,6 @@
 """What members may see of their orders and requests. Plain reads, no transaction, no lock kept."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -40,9 +41,12 @@ def reload(order_id: int) -> Order:
     return order
 
 
-def is_paid(order_id: int) -> bool:
-    """True once the order is PAID, and ever after: its hold must become a sale."""
-    return read(partial(read_store.read_status, order_id=order_id)) in PAID_STATUSES
+def paid_of(order_ids: Collection[int]) -> set[int]:
+    """Those that are PAID, or were once: their holds must become sales."""
+    if not order_ids:
+        return set()
+    statuses = read(partial(read_store.read_statuses, order_ids=order_ids))
+    return {order_id for order_id, status in statuses.items() if status in PAID_STATUSES}
 
 
 def timeline(order_id: int) -> list[Transition]:

@@ -109,16 +109,17 @@ def read_wanted(reader: Reader, order_id: int) -> tuple[dict[int, int], datetime
     return {row["sku_id"]: row["quantity"] for row in rows}, rows[0]["now"]
 
 
-READ_STATUS: Final = """
-SELECT status
+READ_STATUSES: Final = """
+SELECT id, status
 FROM oms_order
-WHERE id = %s
+WHERE id IN %s
 """
 
 
-def read_status(reader: Reader, order_id: int) -> OrderStatus | None:
-    row = reader.one(READ_STATUS, (order_id,))
-    return None if row is None else OrderStatus(row["status"])
+def read_statuses(reader: Reader, order_ids: Iterable[int]) -> dict[int, OrderStatus]:
+    """Of the orders that exist, by id."""
+    rows = reader.all(READ_STATUSES, (tuple(order_ids),))
+    return {row["id"]: OrderStatus(row["status"]) for row in rows}
 
 
 READ_TIMELINE: Final = """
