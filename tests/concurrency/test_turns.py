@@ -43,16 +43,12 @@ from tests.support.threads import (
     in_rounds,
     sessions_that_wait,
 )
-from tests.support.turns import HOT, paid_late, ring, statuses
+from tests.support.turns import HOT, a_while, paid_late, ring, statuses
 from tests.support.waiting import wait_until
 
 ORDINARY = 1001
 PENDING, SOLD_OUT, WAITS = "PENDING_PAYMENT", "CLOSED/OUT_OF_STOCK", "RESERVING"
 TAKE_TURN = "SELECT sku_id FROM ims_hot_turn WHERE sku_id = %s FOR UPDATE"
-
-
-def always() -> bool:
-    return True
 
 
 @pytest.fixture
@@ -83,7 +79,7 @@ def test_who_cannot_have_the_turn_within_a_second_says_so(database, a_turn):
         with pytest.raises(TurnTaken):
             hold(order.id)
         assert 1.0 <= time.monotonic() - began < 2.0
-        assert hold_all(HOT, always) == {}
+        assert hold_all(HOT, a_while()) == {}
     assert hold(order.id) == Held()
 
 
@@ -139,7 +135,7 @@ def test_one_by_one_stops_where_another_has_the_turn(database, a_turn, impatient
     orders = [an_order({HOT: 1}) for _ in range(2)]
     with database.another_session() as session, session.cursor() as cursor:
         cursor.execute(TAKE_TURN, (HOT,))
-        assert hold_module.hold_each([order.id for order in orders], always) == {}
+        assert hold_module.hold_each([order.id for order in orders], a_while()) == {}
     assert statuses(database) == [WAITS, WAITS]
 
 
@@ -414,6 +410,6 @@ def test_deciders_and_all_others_that_touch_their_rows_never_deadlock(database, 
     deadlocks = Deadlocks(monkeypatch)
     in_rounds(rounds, decide, decide, end, settle, buy, lambda _: revive(late.id))
     assert deadlocks.seen == 0
-    assert hold_all(HOT, always) == {}
+    assert hold_all(HOT, a_while()) == {}
     assert database.count("oms_order", status=WAITS) == 0
     assert_at_rest(database)

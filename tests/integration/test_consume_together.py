@@ -158,11 +158,11 @@ def test_a_batch_without_time_is_handed_back_as_it_came():
     records = records_of(a_command("A"), a_command("B"))
     short = Context(milliseconds=7_999)
     assert consume_with(answering(), *records, context=short) == ["m1", "m2"]
-    assert consume_with(answering(None, None), *records, context=Context(milliseconds=8_000)) == []
+    assert consume_with(answering(None, None), *records, context=Context(milliseconds=8_010)) == []
 
 
 def test_the_decision_can_ask_whether_there_is_time_for_more():
-    context = Context(milliseconds=8_000)
+    context = Context(milliseconds=8_010)
     seen: list[bool] = []
 
     def decide(_: Sequence[ReserveStock], has_time: Callable[[], bool]) -> list[Answer]:

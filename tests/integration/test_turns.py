@@ -27,6 +27,7 @@ from tests.support.lambda_context import Context
 from tests.support.turns import (
     HOT,
     a_long_line,
+    a_while,
     paid_late,
     ring,
     ring_for,
@@ -515,7 +516,7 @@ def test_alone_an_order_is_decided_at_its_turn_and_the_others_are_not(database, 
     assert hold(second.id) == Held()
     assert hold(second.id) == NotWaiting()
     assert statuses(database) == [WAITS, PENDING]
-    assert hold_all(HOT, lambda: True) == {}
+    assert hold_all(HOT, a_while()) == {}
     assert statuses(database) == [PENDING, PENDING]
     assert ids(first, second) == sorted(ids(first, second))
 

@@ -98,6 +98,12 @@ def ring_for(order_id: int) -> list[str]:
     return failed_ids(reserve_stock.handler(batch(record_of("m1", command)), Context()))
 
 
+def a_while() -> Callable[[], bool]:
+    """Time enough for everything, but not for a loop without an end."""
+    looks = iter(range(200))
+    return lambda: next(looks, None) is not None
+
+
 def statuses(database: Database) -> list[str]:
     """Of all orders in order of arrival, ``CLOSED/OUT_OF_STOCK`` for one that found too little."""
     rows = database.rows(
