@@ -155,12 +155,13 @@ def test_between_two_batches_nothing_is_locked_and_another_may_have_the_turn(
     monkeypatch.setattr(hold_module, "BATCH_MAX", 1)
     orders = [an_order({HOT: 1}) for _ in range(3)]
     seen: list[object] = []
+    is_on_time = a_while()
 
     def has_time() -> bool:
         if statuses(database) == [PENDING, WAITS, WAITS]:
             seen.append(held(database))
             seen.extend(at_once(lambda: hold(orders[2].id)))
-        return True
+        return is_on_time()
 
     assert hold_all(HOT, has_time) == {}
     assert seen == [(0, 0), Held()]

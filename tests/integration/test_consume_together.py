@@ -205,12 +205,14 @@ class Hurrying:
 
     def __init__(self, *, answer: Any = None, fault: Exception | None = None) -> None:
         self.calls: list[list[tuple[str, int]]] = []
+        self.queues: set[str] = set()
+        self.is_sound = True
         self._answer, self._fault = answer or {"Successful": []}, fault
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
-        assert QueueUrl == "the queue of holds"
-        assert len({entry["Id"] for entry in Entries}) == len(Entries)
         self.calls.append([(e["ReceiptHandle"], e["VisibilityTimeout"]) for e in Entries])
+        self.queues.add(QueueUrl)
+        self.is_sound &= len({entry["Id"] for entry in Entries}) == len(Entries)
         if self._fault is not None:
             raise self._fault
         return self._answer
@@ -256,6 +258,7 @@ def test_more_than_one_call_takes_are_hurried_in_several(hurrying):
     records = records_of(*[a_command(f"G{n}") for n in range(23)])
     consume_with(answering(*[soon() for _ in records]), *records)
     assert [len(call) for call in client.calls] == [10, 10, 3]
+    assert (client.queues, client.is_sound) == ({"the queue of holds"}, True)
 
 
 def test_nothing_is_asked_of_sqs_where_nothing_shall_come_soon(hurrying):

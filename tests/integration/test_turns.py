@@ -12,10 +12,12 @@ from lockstep import fingerprint
 from lockstep.db import transaction
 from lockstep.db.connection import STATEMENT_BYTES_MAX
 from lockstep.db.errors import ConnectionLost
+from lockstep.errors import InvariantBroken
 from lockstep.inventory import store
 from lockstep.inventory.release import release
 from lockstep.orders import decide as decide_module
 from lockstep.orders import hold as hold_module
+from lockstep.orders import turn_store
 from lockstep.orders.hold import BATCH_MAX, hold, hold_all
 from lockstep.orders.model import Held, NotWaiting, Order
 from lockstep.payments import doorbell
@@ -362,6 +364,24 @@ def test_an_order_that_cannot_be_decided_spoils_no_other(database, skus, batches
     ]
     assert database.stock(HOT) == (10, 4)
     assert refusals(database) == []
+
+
+def test_a_number_under_another_id_is_a_broken_invariant_and_nothing_to_wait_for(database, skus):
+    order = an_order({HOT: 1})
+    a_number_under_another_id(database, order)
+    with pytest.raises(InvariantBroken, match="uk_reservation_order"):
+        hold(order.id)
+
+
+@pytest.mark.parametrize(("mark", "quantity"), [("mark_held", 1), ("mark_sold_out", 11)])
+def test_an_order_that_changed_under_its_lock_is_noticed(
+    database, skus, monkeypatch, mark, quantity
+):
+    order = an_order({HOT: quantity})
+    monkeypatch.setattr(turn_store, mark, lambda *_: 0)
+    with pytest.raises(InvariantBroken, match="changed under its lock"):
+        hold(order.id)
+    assert statuses(database) == [WAITS]
 
 
 def test_an_order_at_no_turn_that_cannot_be_decided_spoils_no_other(database, skus):

@@ -112,8 +112,6 @@ def _evidence(lines: Iterable[ShortLine]) -> str:
 
 
 def _hold(tx: Tx, holds: Sequence[tuple[Wanted, str]], expires_at: datetime) -> None:
-    if not holds:
-        return
     hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
     try:
         batch_store.insert_holds(tx, holds, hold_until)
