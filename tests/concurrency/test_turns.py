@@ -139,14 +139,17 @@ def test_one_by_one_stops_where_another_has_the_turn(database, a_turn, impatient
     assert statuses(database) == [WAITS, WAITS]
 
 
-def test_late_money_waits_where_another_has_the_turn(database, skus, impatient, monkeypatch):
+def test_late_money_waits_where_another_has_the_turn_and_other_turns_do_not(
+    database, skus, impatient, monkeypatch
+):
     late = paid_late(database, monkeypatch, {HOT: 1})
+    other = an_order({a_sku(database, HOT + 1, hot=True): 1})
     with database.another_session() as session, session.cursor() as cursor:
         cursor.execute(TAKE_TURN, (HOT,))
-        assert ring(late) == ["m1"]
-    assert statuses(database) == ["CLOSED/EXPIRED"]
+        assert ring(late, other) == ["m1"]
+    assert statuses(database) == ["CLOSED/EXPIRED", PENDING]
     assert ring(late) == []
-    assert statuses(database) == ["PAID"]
+    assert statuses(database) == ["PAID", PENDING]
 
 
 def test_between_two_batches_nothing_is_locked_and_another_may_have_the_turn(
@@ -261,6 +264,16 @@ def test_a_tombstone_that_comes_after_the_look_refuses_its_own_order(database, s
     assert statuses(database) == [WAITS, PENDING]
     assert database.value("SELECT code FROM message_refusal") == "RESERVATION_ALREADY_RELEASED"
     assert database.stock(HOT) == (10, 1)
+
+
+def test_alone_too_a_tombstone_after_the_look_is_a_refusal_and_no_fault(
+    database, skus, monkeypatch
+):
+    order = an_order({HOT: 1})
+    other = Meanwhile(database, lambda: release(str(order.reservation_id), order.id))
+    monkeypatch.setattr(turn_store, "lock_waiting", other.after(turn_store.lock_waiting))
+    assert hold(order.id) == Refused(Refusal.RESERVATION_ALREADY_RELEASED)
+    assert other.outcome() == Released(repeated=False)
 
 
 def test_who_cancels_in_the_middle_waits_and_then_gives_the_hold_back(database, skus, monkeypatch):

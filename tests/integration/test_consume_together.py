@@ -191,6 +191,12 @@ def test_each_message_is_settled_under_its_own_correlation_id(database, monkeypa
     assert seen == ["of 1", "of 2"]
 
 
+def test_what_cannot_be_read_is_told_by_its_own_fault(caplog):
+    assert consume_with(answering(), a_record("m1", "no json", group="A-1")) == ["m1"]
+    [told] = caplog.records
+    assert (vars(told)["message_id"], vars(told)["fault"]) == ("m1", "ValidationError")
+
+
 # --- soon -----------------------------------------------------------------------------------------
 
 
