@@ -91,6 +91,40 @@ def test_the_migrations_replay_to_the_checked_in_schema(session, worker_name):
     assert migrate.dump(session) == schema
 
 
+def test_orders_that_wait_already_are_given_their_turns(session, tmp_path):
+    """Lowest hot SKU first, the lowest where none is hot any more; who is decided needs none."""
+    files = sorted(migrate.MIGRATIONS.glob("*.sql"))
+    turns = next(file for file in files if file.name.startswith("0005"))
+    for file in files[: files.index(turns)]:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    migrate.apply(session, tmp_path)
+    with session.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO ims_sku_stock (sku_id, title, price, stock, hot) "
+            "VALUES (%s, 'a thing', 1, 1, %s)",
+            [(1, False), (2, True), (3, True), (4, False)],
+        )
+        orders = {1: (1, 2, 3), 2: (3,), 3: (4, 1), 4: (9, 4), 5: (2, 3)}
+        for order_id, lines in orders.items():
+            status = "PENDING_PAYMENT" if order_id == 5 else "RESERVING"
+            cursor.execute(
+                "INSERT INTO oms_order (id, order_no, member_id, status, total_amount, pay_amount) "
+                "VALUES (%s, %s, 42, %s, 1, 1)",
+                (order_id, f"O{order_id}", status),
+            )
+            cursor.executemany(
+                "INSERT INTO oms_order_item (order_id, sku_id, title, quantity, price, amount) "
+                "VALUES (%s, %s, 'a thing', 1, 1, 1)",
+                [(order_id, sku_id) for sku_id in lines],
+            )
+    session.commit()
+    (tmp_path / turns.name).write_bytes(turns.read_bytes())
+    assert migrate.apply(session, tmp_path) == [turns.name]
+    found = dict(rows(session, "SELECT id, turn_sku_id FROM oms_order"))
+    assert found == {1: 2, 2: 3, 3: 1, 4: 4, 5: None}
+    assert rows(session, "SELECT id FROM oms_order WHERE prev_status <> 'NONE'") == []
+
+
 def test_a_second_apply_does_nothing(session, folder):
     assert migrate.apply(session, folder) == [FIRST, SECOND]
     before = rows(session, "SELECT * FROM schema_migration ORDER BY name")

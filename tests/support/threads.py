@@ -115,12 +115,14 @@ class Meanwhile[T]:
         self._work = work
         self._pool = ThreadPoolExecutor(1)
         self._future: Future[T] | None = None
+        self._was_let_in = False
         self._session_id: int | None = None
 
     def after[**P, R](self, step: Callable[P, R]) -> Callable[P, R]:
         def stepped(*args: P.args, **kwargs: P.kwargs) -> R:
             result = step(*args, **kwargs)
-            if self._future is None:
+            if not self._was_let_in:
+                self._was_let_in = True  # first: its work may take the same step
                 self._future = self._pool.submit(self._run)
                 self._wait_until_done_or_blocked(self._future)
             return result

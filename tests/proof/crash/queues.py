@@ -18,7 +18,7 @@ from tests.proof.crash.lives import (
     sum_of,
 )
 from tests.proof.world import World
-from tests.support import api, http_events
+from tests.support import api, http_events, passing_time
 
 # --- stock ----------------------------------------------------------------------------------------
 
@@ -32,6 +32,42 @@ def reserve(world: World) -> Act:
 @life("reserve_stock")
 def reserve_what_is_sold_out(world: World) -> Act:
     an_order_in_line(world, 11)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock")
+def reserve_for_a_crowd(world: World) -> Act:
+    """One wake decides them all: what a large one does not get is there for those behind it."""
+    world.database.execute("UPDATE ims_sku_stock SET hot = TRUE WHERE sku_id = 1001")
+    crowd = ({1001: 4}, {1001: 5, 1002: 2}, {1001: 2}, {1001: 1, 1002: 9}, {1001: 1})
+    for n, lines in enumerate(crowd, 1):
+        an_order(world, key=f"k{n}", lines=lines)
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock")
+def reserve_behind_a_cancelled_one(world: World) -> Act:
+    world.cancel(an_order_in_line(world))
+    world.deliver("release")
+    for key in ("k2", "k3"):
+        an_order(world, key=key, lines={1001: 1})
+    return delivering(world, "reserve")
+
+
+@life("reserve_stock", policy="REINSTATE")
+def reinstate_before_those_in_line(world: World) -> Act:
+    """Late money, and others that wait at the same turn."""
+    world.database.execute("UPDATE ims_sku_stock SET hot = TRUE WHERE sku_id = 1001")
+    order_no = an_order(world)
+    world.settle()
+    world.pass_time(passing_time.TTL + timedelta(minutes=1))
+    world.sweep()
+    world.settle()
+    with world.clock.back(timedelta(minutes=5)):
+        world.pay(order_no, sum_of(world, order_no))
+    world.tell()
+    for key, quantity in (("k2", 8), ("k3", 1)):
+        an_order(world, key=key, lines={1001: quantity})
     return delivering(world, "reserve")
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from lockstep.db import connection, transaction
 from lockstep.db.connection import Connection
-from lockstep.orders import place
+from lockstep.orders import place, turn
 from lockstep.payments import accept, cancel, conversation
 from tests.support.database import forget_settings
 from tests.support.packets import take_apart
@@ -142,6 +142,7 @@ def stepping(*, repeatable_read: bool = False) -> Iterator[None]:
         standing = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: None)
         for module in (transaction, place, accept, cancel, conversation):
             patch.setattr(module, "time", standing)
+        patch.setattr(turn, "PATIENCE_SECONDS", 0)  # who asks for a turn again waits for no lock
         patch.setenv("DATABASE_LOCK_WAIT_SECONDS", str(2 * PATIENCE_SECONDS))
         patch.setenv("DATABASE_TIMEOUT_SECONDS", str(2 * PATIENCE_SECONDS))
         if repeatable_read:

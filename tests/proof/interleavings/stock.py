@@ -8,8 +8,9 @@ from lockstep.inventory.confirm import confirm, confirm_all
 from lockstep.inventory.model import HoldName
 from lockstep.inventory.release import release, release_all
 from lockstep.orders.close import expire
-from lockstep.orders.hold import hold
+from lockstep.orders.hold import hold, hold_all
 from lockstep.orders.model import Order
+from lockstep.orders.turn import TurnTaken
 from tests.proof.interleavings.encounters import (
     CANCELLED,
     NO_ORDER,
@@ -31,7 +32,7 @@ from tests.proof.interleavings.encounters import (
     to,
 )
 from tests.proof.interleavings.sides import Side, Work
-from tests.support.builders import a_sku, try_hold
+from tests.support.builders import a_sku, an_order, try_hold
 from tests.support.channel import cancel
 
 STOCK: Final = Encounters()
@@ -47,7 +48,19 @@ def _confirm(order: Order) -> Work:
 
 
 def _hold(order: Order) -> Work:
-    return lambda _: hold(order.id)
+    def work(_: Side) -> object:
+        try:
+            return hold(order.id)
+        except TurnTaken:
+            return "TurnTaken"
+
+    return work
+
+
+def _decide(_: Side) -> str:
+    """All that wait for SKU 1001, or none where another has the turn."""
+    assert hold_all(1001, lambda: True) == {}
+    return "decided"
 
 
 # --- of a hold without an order, so that only its own guards decide -------------------------------
@@ -211,6 +224,7 @@ def hold_cancel(given: Given) -> Sequence[Work]:
 
 @STOCK.ending(
     in_any_order(UNPAID, "Held", "NotWaiting"),
+    in_any_order(UNPAID, "Held", "TurnTaken"),
 )
 def hold_hold(given: Given) -> Sequence[Work]:
     return alike(_hold(an_unpaid_order(given, hot=True)))
@@ -225,6 +239,59 @@ def hold_expire(given: Given) -> Sequence[Work]:
     order = an_unpaid_order(given, hot=True)
     given.database.execute("UPDATE oms_order SET created_at = NOW(3) - INTERVAL 5 MINUTE")
     return _hold(order), (lambda _: expire(order.id))
+
+
+# --- of all that wait for a hot SKU ---------------------------------------------------------------
+
+
+@STOCK.ending(
+    to(Rest("CLOSED/OUT_OF_STOCK, PENDING_PAYMENT", (1, 1), "0.00", ""), ("decided", "decided"))
+)
+def decide_decide(given: Given) -> Sequence[Work]:
+    an_unpaid_order(given, stock=1, hot=True)
+    an_order()
+    return alike(_decide)
+
+
+@STOCK.ending(to(CANCELLED, ("decided", "Closed")))
+def decide_cancel(given: Given) -> Sequence[Work]:
+    return _decide, call_off(an_unpaid_order(given, hot=True))
+
+
+@STOCK.ending(to(CANCELLED, ("decided", "Released")))
+def decide_tombstone(given: Given) -> Sequence[Work]:
+    """It is given back as soon as it is cancelled, whether it was held or not."""
+    order = an_unpaid_order(given, hot=True)
+    cancels, gives_back = call_off(order), release_of(order)
+
+    def ends(side: Side) -> object:
+        cancels(side)
+        return gives_back(side)
+
+    return _decide, ends
+
+
+@STOCK.ending(
+    to(Rest("PENDING_PAYMENT, PENDING_PAYMENT", (10, 2), "0.00", ""), ("decided", "Placed"))
+)
+def decide_place(given: Given) -> Sequence[Work]:
+    an_unpaid_order(given, hot=True)
+    return _decide, buy()
+
+
+@STOCK.ending(
+    to(UNPAID, ("decided", "OutOfStock")),
+    to(
+        Rest("CLOSED/OUT_OF_STOCK, PENDING_PAYMENT", (10, 0), "0.00", ""),
+        ("decided", "Placed"),
+    ),
+)
+def decide_place_inline(given: Given) -> Sequence[Work]:
+    """The other wants all there is of an ordinary SKU that is wanted here too."""
+    a_sku(given.database, 1001, hot=True)
+    a_sku(given.database, 1002)
+    an_order({1001: 1, 1002: 1})
+    return _decide, buy({1002: 10})
 
 
 @STOCK.ending(

@@ -69,9 +69,7 @@ def consume[C: (ReserveStock, ConfirmStock, ReleaseStock, RefundPayment)](
         if batch.holds_back(record):
             continue
         with batch.failing(record):
-            if not _has_time(context):
-                raise DeliverAgain("the batch took too long; this message was not looked at")
-            command = _read(model, record)
+            command = _read_in_time(model, record, context)
             batch.settle(record, command, handle(command))
     return batch.answer()
 
@@ -85,37 +83,48 @@ def consume_together[C: (ReserveStock, ConfirmStock, ReleaseStock)](
     """Give all messages of a batch to ``decide``, which returns what became of each, in their
     order; its second argument says whether there is time to begin another transaction."""
     batch = _Batch(QUEUE_OF[model])
-    records, commands = [], []
-    for record in event["Records"]:
-        with batch.failing(record):
-            if not _has_time(context):
-                raise DeliverAgain("there is no time left to decide this batch")
-            commands.append(_read(model, record))
-            records.append(record)
+    commands: dict[int, C] = {}
+    faults: dict[int, Exception] = {}
+    for n, record in enumerate(event["Records"]):
+        try:
+            commands[n] = _read_in_time(model, record, context)
+        except Exception as fault:
+            faults[n] = fault
     try:
-        answers = decide(commands, lambda: _has_time(context)) if commands else ()
+        decided = decide(list(commands.values()), lambda: _has_time(context)) if commands else ()
     except Exception as fault:  # nobody knows what became of whom: all of them come again
-        answers = [fault] * len(commands)
-    for record, command, answer in zip(records, commands, answers, strict=True):
+        decided = [fault] * len(commands)
+    answers = dict(zip(commands, decided, strict=True))
+    for n, record in enumerate(event["Records"]):
+        if batch.holds_back(record):
+            continue
+        logger.set_correlation_id(commands[n].correlation_id if n in commands else None)
         with batch.failing(record):
-            batch.settle(record, command, answer)
+            if n in faults:
+                raise faults[n]
+            batch.settle(record, commands[n], answers[n])
     return batch.answer()
 
 
 @dataclass
 class _Batch:
-    """The messages of ``queue`` that failed so far; of these ``soon`` shall come again soon."""
+    """The messages of ``queue`` that failed so far; of these ``soon`` shall come again soon, and so
+    shall the later ones of their ``soon_groups``: one that is out keeps its whole group back."""
 
     queue: str
     failed: list[Record] = field(default_factory=list)
     broken_groups: set[str] = field(default_factory=set)
     soon: list[Record] = field(default_factory=list)
+    soon_groups: set[str] = field(default_factory=set)
 
     def holds_back(self, record: Record) -> bool:
         """Whether an earlier message of its group failed; then this one does too."""
-        if record["attributes"]["MessageGroupId"] not in self.broken_groups:
+        group = record["attributes"]["MessageGroupId"]
+        if group not in self.broken_groups:
             return False
         self.failed.append(record)
+        if group in self.soon_groups:
+            self.soon.append(record)
         return True
 
     @contextmanager
@@ -128,8 +137,6 @@ class _Batch:
 
     def settle(self, record: Record, command: Command, answer: Answer) -> None:
         """Record a refusal. Raises ``answer`` if it is a fault."""
-        if self.holds_back(record):
-            return
         if isinstance(answer, Exception):
             raise answer
         if answer is not None:
@@ -141,10 +148,12 @@ class _Batch:
         return {"batchItemFailures": [{"itemIdentifier": r["messageId"]} for r in self.failed]}
 
     def _fail(self, record: Record, fault: Exception) -> None:
+        group = record["attributes"]["MessageGroupId"]
         self.failed.append(record)
-        self.broken_groups.add(record["attributes"]["MessageGroupId"])
+        self.broken_groups.add(group)
         if isinstance(fault, DeliverSoon):
             self.soon.append(record)
+            self.soon_groups.add(group)
         count_fault("MessageFailed", fault)
         logger.warning(
             "message will be delivered again",
@@ -152,6 +161,14 @@ class _Batch:
             fault=type(fault).__name__,
             detail=str(fault) if isinstance(fault, LockstepError) else None,
         )
+
+
+def _read_in_time[C: (ReserveStock, ConfirmStock, ReleaseStock, RefundPayment)](
+    model: type[C], record: Record, context: LambdaContext
+) -> C:
+    if not _has_time(context):
+        raise DeliverAgain("the batch took too long; this message was not looked at")
+    return _read(model, record)
 
 
 def _read[C: (ReserveStock, ConfirmStock, ReleaseStock, RefundPayment)](

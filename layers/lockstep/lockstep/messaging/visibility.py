@@ -23,7 +23,7 @@ def look_again_soon(queue: str, records: Sequence[Mapping[str, Any]]) -> None:
         return
     try:
         for some in batched(records, _BATCH_MAX, strict=False):
-            sqs.client().change_message_visibility_batch(
+            answer = sqs.client().change_message_visibility_batch(
                 QueueUrl=queue_url,
                 Entries=[
                     {
@@ -34,6 +34,8 @@ def look_again_soon(queue: str, records: Sequence[Mapping[str, Any]]) -> None:
                     for n, record in enumerate(some)
                 ],
             )
+            if refused := answer.get("Failed"):
+                count("VisibilityNotChanged", times=len(refused))
     except Exception as fault:
         count("VisibilityNotChanged")
         logger.warning("messages come again after the whole time-out", fault=type(fault).__name__)

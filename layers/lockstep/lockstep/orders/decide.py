@@ -18,6 +18,9 @@ from lockstep.orders import turn_store
 
 ACTOR: Final = "system:reserve_stock"
 
+# Each is an UPDATE of its own, and its row is locked until the last of them is done.
+SKUS_MAX: Final = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Decided:
@@ -33,7 +36,8 @@ class Decided:
 
 
 def decide(tx: Tx, order_ids: Sequence[int]) -> Decided:
-    """Hold the stock of each of ``order_ids`` that still waits, or close it, in this order.
+    """Hold the stock of each of ``order_ids`` that still waits, or close it, in this order, as many
+    of them as want no more than SKUS_MAX SKUs together.
 
     Guard: RESERVING. Effect: PENDING_PAYMENT with its time to pay from now on, and the hold; where
     a line is short CLOSED/OUT_OF_STOCK with every short line as evidence. Where a release came
@@ -41,7 +45,7 @@ def decide(tx: Tx, order_ids: Sequence[int]) -> Decided:
     ascending; the SKUs last, so that they are held briefly. Raises Contended where stock went that
     had been seen: the caller begins again.
     """
-    waiting = turn_store.lock_waiting(tx, order_ids)
+    waiting = _in_front(turn_store.lock_waiting(tx, order_ids))
     skus = stock.read_skus(tx, {sku_id for order in waiting for sku_id in order.lines} or {0})
     hashes = {w.order_id: fingerprint.of_reservation(w.order_id, w.lines) for w in waiting}
     refused = {w.order_id: why for w in waiting if (why := _refusal(w, hashes[w.order_id]))}
@@ -63,6 +67,15 @@ def decide(tx: Tx, order_ids: Sequence[int]) -> Decided:
         if not stock.hold_stock(tx, sku_id, quantity):
             raise Contended(f"stock of SKU {sku_id} went while it was allotted")
     return decided
+
+
+def _in_front(waiting: Sequence[Waiting]) -> Sequence[Waiting]:
+    sku_ids: set[int] = set()
+    for n, order in enumerate(waiting):
+        sku_ids |= order.lines.keys()
+        if len(sku_ids) > SKUS_MAX:
+            return waiting[:n]
+    return waiting
 
 
 def _refusal(order: Waiting, request_hash: str) -> Refusal | None:
@@ -99,8 +112,6 @@ def _evidence(lines: Iterable[ShortLine]) -> str:
 
 
 def _hold(tx: Tx, holds: Sequence[tuple[Wanted, str]], expires_at: datetime) -> None:
-    if not holds:
-        return
     hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
     try:
         batch_store.insert_holds(tx, holds, hold_until)

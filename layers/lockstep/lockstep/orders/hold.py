@@ -49,32 +49,52 @@ def hold(order_id: int) -> HoldOutcome:
 
 def hold_all(sku_id: int, has_time: Callable[[], bool]) -> Left:
     """Decide every order that waits at the turn of ``sku_id``, in order of arrival, until none
-    does or ``has_time`` says no. Returns why those that were looked at still wait.
+    does, ``has_time`` says no, or another worker has the turn. Returns why those that were looked
+    at still wait.
 
     The turn is held for one transaction of at most BATCH_MAX orders, then asked for again. After an
     unexpected fault the orders of a batch are decided one by one, so that none spoils another.
-    Raises TurnTaken, and TryAgain where there is no database.
+    Raises TryAgain where there is no database.
     """
     left: Left = {}
     after = 0
     while has_time():
         try:
-            order_ids, still = in_transaction(partial(_hold_next, sku_id=sku_id, after=after))
+            last, still = in_transaction(partial(_hold_next, sku_id=sku_id, after=after))
         except TurnTaken:
-            raise
+            break
         except Exception as fault:
             if isinstance(fault.__cause__, ConnectionLost):
                 raise  # nobody is deciding anything
             count_fault("BatchRedone", fault)
             logger.warning("decided one by one", sku_id=sku_id, fault=type(fault).__name__)
             order_ids = read(partial(_next_ids, sku_id=sku_id, after=after))
-            still = _one_by_one(order_ids, has_time)
-        if not order_ids:
+            still = hold_each(order_ids, has_time)
+            last = max(still, default=after) if order_ids else None
+        if last is None:
             break
-        if still:  # they would be the first again
-            after = order_ids[-1]
-            left |= still
+        after = last
+        left |= still
     return left
+
+
+def hold_each(order_ids: Sequence[int], has_time: Callable[[], bool]) -> Left:
+    """Decide them one by one; why those that were looked at still wait."""
+    still: Left = {}
+    for order_id in order_ids:
+        if not has_time():
+            break
+        try:
+            outcome = hold(order_id)
+        except TurnTaken:
+            break
+        except Exception as fault:
+            still[order_id] = fault
+        else:
+            count("Hold", type(outcome).__name__)
+            if isinstance(outcome, Refused):
+                still[order_id] = outcome
+    return still
 
 
 def _hold_alone(tx: Tx, order_id: int) -> Decided:
@@ -82,15 +102,18 @@ def _hold_alone(tx: Tx, order_id: int) -> Decided:
     return decide(tx, [order_id])
 
 
-def _hold_next(tx: Tx, sku_id: int, after: int) -> tuple[list[int], Left]:
-    """Who was looked at, and who of them still waits."""
+def _hold_next(tx: Tx, sku_id: int, after: int) -> tuple[int | None, Left]:
+    """Behind whom to go on, None where nobody waits, and who of those looked at still does."""
     take_turn(tx, sku_id)
     order_ids = _next_ids(tx, sku_id, after)
     if not order_ids:
-        return [], {}
+        return None, {}
     decided = decide(tx, order_ids)
     tx.after_commit(partial(_count, decided))
-    return order_ids, {order_id: Refused(why) for order_id, why in decided.refused.items()}
+    still: Left = {order_id: Refused(why) for order_id, why in decided.refused.items()}
+    if still:  # they would be the first again
+        return max(still), still
+    return after if decided.how_many else order_ids[-1], still
 
 
 def _next_ids(reader: Reader, sku_id: int, after: int) -> list[int]:
@@ -101,21 +124,3 @@ def _count(decided: Decided) -> None:
     for outcome, orders in (("Held", decided.held), ("SoldOut", decided.sold_out)):
         if orders:
             count("Hold", outcome, times=len(orders))
-
-
-def _one_by_one(order_ids: Sequence[int], has_time: Callable[[], bool]) -> Left:
-    still: Left = {}
-    for order_id in order_ids:
-        if not has_time():
-            break
-        try:
-            outcome = hold(order_id)
-        except TurnTaken:
-            raise
-        except Exception as fault:
-            still[order_id] = fault
-        else:
-            count("Hold", type(outcome).__name__)
-            if isinstance(outcome, Refused):
-                still[order_id] = outcome
-    return still

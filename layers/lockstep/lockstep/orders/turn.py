@@ -4,7 +4,7 @@ import random
 import time
 from typing import Final
 
-from lockstep.db.errors import DuplicateKey, LockNotAvailable
+from lockstep.db.errors import Contended, DuplicateKey, LockNotAvailable
 from lockstep.db.transaction import Tx
 from lockstep.errors import TryAgain
 from lockstep.orders import turn_store
@@ -23,7 +23,8 @@ def take_turn(tx: Tx, sku_id: int) -> None:
     """Decide alone for ``sku_id`` until this transaction ends. Lock order: before any order.
 
     It is asked for again and again, never waited for: the engine's patience with locks cannot be
-    changed behind a proxy without pinning the connection. Raises TurnTaken after a second.
+    changed behind a proxy without pinning the connection. Raises TurnTaken after a second, and
+    Contended where somebody was faster to make the first turn of this SKU.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not _took(tx, sku_id):
@@ -43,6 +44,9 @@ def _took(tx: Tx, sku_id: int) -> bool:
     try:
         if not turn_store.lock_turn(tx, sku_id):
             turn_store.insert_turn(tx, sku_id)
-    except (LockNotAvailable, DuplicateKey):
+    except LockNotAvailable:
         return False
+    except DuplicateKey as faster:
+        # All that came too late share a lock on the row now, and would keep each other off it.
+        raise Contended(str(faster)) from faster
     return True

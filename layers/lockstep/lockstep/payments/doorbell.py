@@ -9,7 +9,7 @@ from lockstep.messaging.consumer import Answer, DeliverSoon
 from lockstep.messaging.contracts import ReserveStock
 from lockstep.observability import count_fault, logger
 from lockstep.orders import turn_store
-from lockstep.orders.hold import Left, hold, hold_all
+from lockstep.orders.hold import Left, hold_all, hold_each
 from lockstep.orders.turn import TurnTaken
 from lockstep.orders.turn_store import Place
 from lockstep.payments import reinstate_store
@@ -28,9 +28,7 @@ def answer(commands: Sequence[ReserveStock], has_time: Callable[[], bool]) -> li
     waiting = [place for place in _places(order_ids) if place.waits]
     for sku_id in sorted({place.sku_id for place in waiting if place.sku_id is not None}):
         left |= _serve(sku_id, has_time)
-    for place in waiting:
-        if place.sku_id is None:
-            left |= _serve_alone(place.order_id)
+    left |= _serve_each([place.order_id for place in waiting if place.sku_id is None], has_time)
     still = {place.order_id for place in _places(order_ids) if place.waits} if waiting else set()
     return [_answer(command.order_id, left, still) for command in commands]
 
@@ -40,22 +38,26 @@ def _places(order_ids: Iterable[int]) -> list[Place]:
 
 
 def _serve(sku_id: int, has_time: Callable[[], bool]) -> Left:
+    order_ids = read(partial(reinstate_store.read_late_orders, sku_id=sku_id))
+    return _revive_all(order_ids, has_time) | hold_all(sku_id, has_time)
+
+
+def _serve_each(order_ids: Sequence[int], has_time: Callable[[], bool]) -> Left:
+    """Orders that were placed when none of their SKUs was hot."""
+    left = hold_each(order_ids, has_time)
+    return left | _revive_all([each for each in order_ids if each not in left], has_time)
+
+
+def _revive_all(order_ids: Iterable[int], has_time: Callable[[], bool]) -> Left:
     left: Left = {}
-    try:
-        for order_id in read(partial(reinstate_store.read_late_orders, sku_id=sku_id)):
-            if has_time():
-                left |= _revive(order_id)
-        return left | hold_all(sku_id, has_time)
-    except TurnTaken:
-        return left
-
-
-def _serve_alone(order_id: int) -> Left:
-    """An order that was placed when none of its SKUs was hot."""
-    outcome = hold(order_id)
-    if isinstance(outcome, Refused):
-        return {order_id: outcome}
-    return _revive(order_id)
+    for order_id in order_ids:
+        if not has_time():
+            break
+        try:
+            left |= _revive(order_id)
+        except TurnTaken:
+            break
+    return left
 
 
 def _revive(order_id: int) -> Left:
