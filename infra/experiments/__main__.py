@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from infra.experiments import hot_row, keys, oversell, twice
-from infra.experiments.ground import Ground, a_ground
-from infra.experiments.measured import SOURCE, Table
-from infra.local.paths import LOCAL
+from infra.local.paths import EXPERIMENTS_HOME, LOCAL
 from infra.local.steps import SetupError
+from infra.measuring.ground import Ground, a_ground
+from infra.measuring.table import Table
 
+SCHEMA: Final = "lockstep_experiments"
+SOURCE: Final = "published: the article 订单、库存与数据一致性 (MySQL 8.4.11, JDK 21)"
 WRITTEN: Final = LOCAL / "experiments.json"
 # More would hide in waiting what two sessions already show.
 BUYERS: Final = 16
@@ -33,7 +35,7 @@ EXPERIMENTS: Final[Mapping[str, Callable[[Ground, Sizes], Table]]] = {
 def main(words: Sequence[str]) -> None:
     sizes = _read(words)
     try:
-        with a_ground() as ground:
+        with a_ground(EXPERIMENTS_HOME, SCHEMA) as ground:
             says = [*ground.says(), SOURCE]
             _say("", *says)
             tables = {}
