@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from lockstep.inventory.confirm import confirm
 from lockstep.inventory.model import Refusal, Refused
-from lockstep.messaging.consumer import DeliverAgain, consume
+from lockstep.messaging.consumer import BatchAnswer, DeliverAgain, consume
 from lockstep.messaging.contracts import ConfirmStock
 from lockstep.observability import count, observed
 from lockstep.orders.query import is_paid
@@ -25,5 +24,5 @@ def handle(command: ConfirmStock) -> Refusal | None:
 
 
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+def handler(event: dict[str, Any], context: LambdaContext) -> BatchAnswer:
     return consume(event, context, ConfirmStock, handle)

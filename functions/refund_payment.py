@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from lockstep.alipay import gateway
-from lockstep.messaging.consumer import consume
+from lockstep.messaging.consumer import BatchAnswer, consume
 from lockstep.messaging.contracts import RefundPayment
 from lockstep.observability import count, count_fault, logger, observed
 from lockstep.payments.refund import try_refund
@@ -24,5 +23,5 @@ def handle(command: RefundPayment) -> None:
 
 
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+def handler(event: dict[str, Any], context: LambdaContext) -> BatchAnswer:
     return consume(event, context, RefundPayment, handle)

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from lockstep.inventory.model import Refusal, Refused
 from lockstep.inventory.release import release
-from lockstep.messaging.consumer import consume
+from lockstep.messaging.consumer import BatchAnswer, consume
 from lockstep.messaging.contracts import ReleaseStock
 from lockstep.observability import count, observed
 
@@ -19,5 +18,5 @@ def handle(command: ReleaseStock) -> Refusal | None:
 
 
 @observed
-def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+def handler(event: dict[str, Any], context: LambdaContext) -> BatchAnswer:
     return consume(event, context, ReleaseStock, handle)

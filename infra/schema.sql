@@ -12,6 +12,11 @@ CREATE TABLE `ims_catalogue_load` (
   PRIMARY KEY (`load_id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
 
+CREATE TABLE `ims_hot_turn` (
+  `sku_id` bigint NOT NULL,
+  PRIMARY KEY (`sku_id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+
 CREATE TABLE `ims_reservation` (
   `id` bigint NOT NULL AUTO_INCREMENT,
   `reservation_id` varchar(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -141,6 +146,7 @@ CREATE TABLE `oms_order` (
   `refunded_amount` decimal(18,2) NOT NULL DEFAULT '0.00',
   `note` varchar(200) DEFAULT NULL,
   `reservation_id` varchar(40) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
+  `turn_sku_id` bigint DEFAULT NULL,
   `expires_at` datetime(3) DEFAULT NULL,
   `paid_at` datetime(3) DEFAULT NULL,
   `created_at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
@@ -151,6 +157,7 @@ CREATE TABLE `oms_order` (
   KEY `ix_order_expiry` (`status`,`expires_at`),
   KEY `fk_order_transition` (`prev_status`,`status`),
   KEY `ix_order_waiting` (`status`,`created_at`),
+  KEY `ix_order_turn` (`turn_sku_id`,`status`,`id`),
   CONSTRAINT `fk_order_transition` FOREIGN KEY (`prev_status`, `status`) REFERENCES `oms_order_transition` (`from_status`, `to_status`),
   CONSTRAINT `ck_order_amounts` CHECK (((`total_amount` >= 0) and (`pay_amount` > 0) and (`refunded_amount` between 0 and `paid_amount`) and (`paid_amount` <= `pay_amount`))),
   CONSTRAINT `ck_order_close_reason` CHECK ((((`status` = _ascii'CLOSED') = (`close_reason` is not null)) and ((`close_reason` is null) or (`close_reason` in (_ascii'CANCELLED',_ascii'EXPIRED',_ascii'OUT_OF_STOCK',_ascii'GATEWAY_CLOSED')))))

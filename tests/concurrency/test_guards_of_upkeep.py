@@ -51,7 +51,7 @@ def status(database: Database) -> str:
 
 
 def turn_of(order: Order) -> object:
-    return hold(order.id, f"{order.order_no}-1")
+    return hold(order.id)
 
 
 # --- the end of an order's time ------------------------------------------------------------------
@@ -87,11 +87,13 @@ def give_up_a_held_order(database: Database) -> tuple[bool, str]:
     return expire(order.id), status(database)
 
 
-def hold_a_closed_order(database: Database) -> tuple[bool, str]:
+def hold_a_closed_order(database: Database) -> tuple[int, str]:
     """As code that had not looked at the order would."""
     order = waiting(database)
     cancel(42, order.order_no)
-    held = in_transaction(partial(store.mark_held, order_id=order.id, expires_at=order.created_at))
+    held = in_transaction(
+        partial(turn_store.mark_held, order_ids=[order.id], expires_at=order.created_at)
+    )
     return held, status(database)
 
 

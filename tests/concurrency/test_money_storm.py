@@ -22,7 +22,6 @@ from infra.local import invariants
 from infra.local.alipay_gateway.shapes import Status
 from lockstep import observability
 from lockstep.alipay import gateway
-from lockstep.messaging import outbox
 from tests.support import money_books, passing_time
 from tests.support.builders import a_sku
 from tests.support.database import Database, forget_settings
@@ -66,7 +65,7 @@ def storm(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int):
     clock = PassingClock()
     with local_alipay(clock=clock) as alipay:
         storm = Storm(seed, alipay, clock)
-        monkeypatch.setattr(outbox, "_sqs", lambda: storm.wire)
+        monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: storm.wire)
         monkeypatch.setattr(gateway, "connect", storm.acts.connect)
         monkeypatch.setattr(observability, "count", storm.count_fault)
         for name, value in storm.wire.addresses().items():

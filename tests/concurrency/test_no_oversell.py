@@ -13,7 +13,8 @@ import pytest
 from lockstep.db import connection
 from lockstep.errors import InvariantBroken
 from lockstep.inventory import store as inventory
-from lockstep.orders.model import InFlight, OutOfStock, Placed, PlaceOrder, PlaceOutcome, ShortLine
+from lockstep.inventory.model import ShortLine
+from lockstep.orders.model import InFlight, OutOfStock, Placed, PlaceOrder, PlaceOutcome
 from lockstep.orders.place import place
 from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, assert_at_rest, place_command

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Final
 
 from lockstep.db import connection
+from lockstep.inventory.model import ShortLine
 from lockstep.orders import place as place_module
 from lockstep.orders import request_store, store
 from lockstep.orders.model import (
@@ -20,7 +21,6 @@ from lockstep.orders.model import (
     PlaceOutcome,
     Replayed,
     RequestState,
-    ShortLine,
 )
 from lockstep.orders.place import place
 from lockstep.orders.query import probe

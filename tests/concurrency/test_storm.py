@@ -26,7 +26,6 @@ from infra.local import invariants
 from lockstep.alipay import gateway
 from lockstep.alipay.model import TradeNotice
 from lockstep.errors import TryAgain
-from lockstep.messaging import outbox
 from lockstep.messaging.relay import relay
 from lockstep.orders.model import Order, Placed, PlaceOrder, Replayed
 from lockstep.orders.place import place
@@ -168,7 +167,7 @@ def seed() -> int:
 @pytest.fixture
 def storm(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> Storm:
     storm = Storm(seed)
-    monkeypatch.setattr(outbox, "_sqs", lambda: storm.wire)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: storm.wire)
     monkeypatch.setattr(gateway, "connect", storm.channel.connect)
     for name, value in storm.wire.addresses().items():
         monkeypatch.setenv(name, value)

@@ -51,7 +51,7 @@ def pay(order: Order) -> Result:
 
 
 def turn(order: Order) -> HoldOutcome:
-    return hold(order.id, f"{order.order_no}-1")
+    return hold(order.id)
 
 
 def sweep_all() -> Swept:

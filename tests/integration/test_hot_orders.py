@@ -54,7 +54,7 @@ def deliver(*orders: Order) -> list[str]:
 
 def turn_of(order: Order) -> object:
     command = command_of(order)
-    return hold(command.order_id, command.reservation_id)
+    return hold(command.order_id)
 
 
 def order_row(database: Database, order: Order) -> Any:
@@ -200,9 +200,9 @@ def test_a_command_delivered_again_changes_nothing(database, skus):
 
 def test_a_command_of_another_hold_is_not_this_orders(database, skus):
     order, other = an_order({HOT: 1}), an_order({HOT: 1})
-    assert hold(order.id, f"{order.order_no}-2") == NotWaiting()
-    assert hold(other.id, f"{order.order_no}-1") == NotWaiting()
-    assert hold(other.id + 1, f"{other.order_no}-1") == NotWaiting()
+    assert hold(order.id) == NotWaiting()
+    assert hold(other.id) == NotWaiting()
+    assert hold(other.id + 1) == NotWaiting()
     assert database.count("oms_order", status="RESERVING") == 2
     assert database.count("ims_reservation") == 0
 

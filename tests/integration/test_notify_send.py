@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lockstep.errors import InvariantBroken
-from lockstep.messaging import outbox
 from lockstep.payments import store
 from tests.support.builders import a_sku, assert_at_rest
 from tests.support.engine import held
@@ -49,7 +48,7 @@ def test_a_command_is_sent_once_its_order_is_seen_to_be_paid(database, order_id,
         return order_row(database)[0], database.count("outbox", sent_at=None), held(database)
 
     queue = Queue(look)
-    monkeypatch.setattr(outbox, "_sqs", lambda: queue)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: queue)
     assert ALIPAY.notify() == SUCCESS
     assert queue.seen == [("PAID", 1, (0, 0))]
     row = database.one("SELECT * FROM outbox")
@@ -79,7 +78,7 @@ def test_a_queue_that_is_down_leaves_the_command_in_the_outbox(database, monkeyp
         raise ConnectionError("the queue is down")
 
     queue = Queue(down)
-    monkeypatch.setattr(outbox, "_sqs", lambda: queue)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: queue)
     assert ALIPAY.notify() == SUCCESS
     row = database.one("SELECT sent_at, attempts FROM outbox")
     assert (row["sent_at"], row["attempts"]) == (None, 0)
@@ -90,7 +89,7 @@ def test_a_queue_that_is_down_leaves_the_command_in_the_outbox(database, monkeyp
 def test_what_is_rolled_back_is_not_sent(database, monkeypatch):
     monkeypatch.setenv("CONFIRM_QUEUE_URL", QUEUE_URL)
     queue = Queue(lambda: None)
-    monkeypatch.setattr(outbox, "_sqs", lambda: queue)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: queue)
 
     def broken(*_: object) -> None:
         raise InvariantBroken("after the command was staged")

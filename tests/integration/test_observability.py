@@ -11,7 +11,6 @@ import pytest
 from functions import alipay_notify, cancel_order, confirm_stock, create_order, release_stock
 from infra.local import alipay_sign
 from lockstep import settings
-from lockstep.messaging import outbox
 from lockstep.observability import logger, metrics
 from tests.support.batches import a_record, batch
 from tests.support.builders import a_sku
@@ -151,7 +150,7 @@ def test_a_message_that_could_not_be_sent_is_counted_and_does_not_change_the_ans
     def unreachable() -> None:
         raise ConnectionError("no route")
 
-    monkeypatch.setattr(outbox, "_sqs", unreachable)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", unreachable)
     event = notice(monkeypatch, order_no)
     assert alipay_notify.handler(event, Context())["body"] == "success"
     assert counted(lines())["SendAfterCommitFailed"] == 1

@@ -57,7 +57,7 @@ def test_a_fresh_row_is_left_to_its_own_sender_for_ten_seconds(database):
 def test_without_a_queue_of_its_own_a_process_leaves_the_row_to_the_relay(database, monkeypatch):
     monkeypatch.delenv("RELEASE_QUEUE_URL", raising=False)
     asked: list[int] = []
-    monkeypatch.setattr(outbox, "_sqs", lambda: asked.append(1))
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: asked.append(1))
     stage()
     assert asked == []
     assert database.one("SELECT sent_at, attempts FROM outbox") == {"sent_at": None, "attempts": 0}

@@ -8,6 +8,7 @@ import pytest
 from lockstep.db import connection
 from lockstep.db.transaction import read
 from lockstep.errors import InvariantBroken
+from lockstep.inventory.model import ShortLine
 from lockstep.orders import place as place_module
 from lockstep.orders import request_store
 from lockstep.orders.model import (
@@ -18,7 +19,6 @@ from lockstep.orders.model import (
     Placed,
     Replayed,
     RequestState,
-    ShortLine,
     SkuUnknown,
 )
 from lockstep.orders.place import place

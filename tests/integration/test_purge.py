@@ -134,7 +134,7 @@ def test_after_its_tombstone_went_a_reserve_that_comes_all_the_same_holds_nothin
     a_year_passes(database)
     assert purge_all() == Purged(outbox=2, tombstones=1)
     assert database.count("ims_reservation") == 0
-    assert hold(order.id, hold_id) == NotWaiting()
+    assert hold(order.id) == NotWaiting()
     assert database.stock(1001) == (10, 0)
 
 

@@ -9,8 +9,8 @@ import pytest
 from functions import relay_outbox
 from lockstep.db import connection
 from lockstep.db.transaction import in_transaction
-from lockstep.messaging import outbox, store
 from lockstep.messaging import relay as relay_module
+from lockstep.messaging import store
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock
 from lockstep.messaging.relay import CLAIM_MAX, Relayed, relay
 from lockstep.payments.accept import accept
@@ -116,7 +116,9 @@ def test_it_stops_when_time_is_short_and_says_what_is_left(database, sqs):
 
 def test_a_refused_entry_stays_and_the_others_are_marked(database, sqs, monkeypatch):
     bodies = unsent(database, "a", "b", "c")
-    monkeypatch.setattr(outbox, "_sqs", lambda: Refusing(sqs, lambda body: '"b"' in body))
+    monkeypatch.setattr(
+        "lockstep.messaging.sqs.client", lambda: Refusing(sqs, lambda body: '"b"' in body)
+    )
     assert relay(unlimited) == Relayed(sent=2, failed=1, left=0)
     left = database.one("SELECT payload FROM outbox WHERE sent_at IS NULL")
     assert parsed([left["payload"]]) == [("b", 1)]
@@ -127,12 +129,12 @@ def test_a_broken_groups_later_messages_wait_and_other_groups_go_on(database, sq
     """The first of "a" fails: its second and third are not even tried; "b" goes out whole."""
     unsent(database, "a", "b", "a", "b", "a", "c")
     refusing = Refusing(sqs, lambda body: json.loads(body) == {"group": "a", "nth": 0})
-    monkeypatch.setattr(outbox, "_sqs", lambda: refusing)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: refusing)
     assert relay(unlimited) == Relayed(sent=3, failed=3, left=0)
     tried = [entry for call in refusing.calls for entry in parsed(call)]
     assert tried == [("a", 0), ("b", 1), ("c", 5), ("b", 3)]
     make_due(database)
-    monkeypatch.setattr(outbox, "_sqs", lambda: sqs)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: sqs)
     assert relay(unlimited) == Relayed(sent=3, failed=0, left=0)
     of_a = [one for one in parsed(m["Body"] for m in drain(sqs)) if one[0] == "a"]
     assert of_a == [("a", 0), ("a", 2), ("a", 4)]
@@ -143,7 +145,7 @@ def test_a_group_that_broke_stays_broken_for_the_rest_of_the_run(database, sqs, 
     monkeypatch.setattr(relay_module, "CLAIM_MAX", 2)
     unsent(database, "a", "b", "c", "a")
     refusing = Refusing(sqs, lambda body: json.loads(body) == {"group": "a", "nth": 0})
-    monkeypatch.setattr(outbox, "_sqs", lambda: refusing)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: refusing)
     assert relay(unlimited) == Relayed(sent=2, failed=2, left=0)
     assert [entry for call in refusing.calls for entry in parsed(call)] == [
         ("a", 0),
@@ -173,7 +175,7 @@ def test_a_queue_that_is_gone_or_unknown_does_not_hold_up_the_others(database, s
 def test_a_queue_that_this_process_does_not_know_is_not_called(database, monkeypatch):
     asked: list[int] = []
     monkeypatch.delenv("RELEASE_QUEUE_URL", raising=False)
-    monkeypatch.setattr(outbox, "_sqs", lambda: asked.append(1))
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: asked.append(1))
     unsent(database, "a")
     assert relay(unlimited) == Relayed(sent=0, failed=1, left=0)
     assert asked == []
@@ -271,7 +273,7 @@ def test_two_relays_at_once_send_each_row_once(database, sqs, monkeypatch):
     unsent(database, *[f"g{n}" for n in range(100)])
     monkeypatch.setattr(store, "lock_due", Meeting().after(store.lock_due))
     calls = Refusing(sqs, lambda _: False)
-    monkeypatch.setattr(outbox, "_sqs", lambda: calls)
+    monkeypatch.setattr("lockstep.messaging.sqs.client", lambda: calls)
     one, two = at_once(*[lambda: relay(unlimited)] * 2)
     assert one.sent + two.sent == 100
     assert (one.failed, two.failed) == (0, 0)

@@ -28,7 +28,6 @@ from infra.local.alipay_gateway.books import Books
 from infra.local.alipay_gateway.shapes import Trade
 from lockstep.alipay import gateway
 from lockstep.alipay.transport import NoAnswer, Received
-from lockstep.messaging import outbox
 from tests.support import api, http_events, money_books, notices, passing_time
 from tests.support.builders import a_sku
 from tests.support.database import Database, forget_settings
@@ -207,7 +206,7 @@ def _connect(world: World, patch: pytest.MonkeyPatch) -> None:
             raise NoAnswer("the connection was dropped")
         return Received(reply.body, None)
 
-    patch.setattr(outbox, "_sqs", lambda: world.wire)
+    patch.setattr("lockstep.messaging.sqs.client", lambda: world.wire)
     patch.setattr(gateway, "connect", lambda: client)
     patch.setattr(gateway, "exchange", exchange)
     for name, value in world.wire.addresses().items():

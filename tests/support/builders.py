@@ -91,7 +91,7 @@ def deliver_outbox(database: Database) -> int:
 def _carry_out(queue: str, payload: str) -> Confirmed | Released | Refused | HoldOutcome:
     if queue == "reserve":
         to_reserve = ReserveStock.model_validate_json(payload)
-        held = hold(to_reserve.order_id, to_reserve.reservation_id)
+        held = hold(to_reserve.order_id)
         if isinstance(held, NotWaiting):
             reinstate(to_reserve.order_id)
         return held

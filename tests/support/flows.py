@@ -154,8 +154,7 @@ def _release(database: Database) -> object:
 
 
 def _hold(database: Database) -> object:
-    reservation_id, order_id = _named_hold(database)
-    return hold(order_id, reservation_id)
+    return hold(_named_hold(database)[1])
 
 
 def _expire(database: Database) -> object:

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from lockstep.messaging import outbox
+from lockstep.messaging import sqs as sqs_client
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -27,7 +27,7 @@ def of_an_account(monkeypatch: pytest.MonkeyPatch) -> "Iterator[SQSClient]":
         "AWS_SECRET_ACCESS_KEY": "testing",
     }.items():
         monkeypatch.setenv(name, value)
-    forget_client = outbox._sqs.cache_clear
+    forget_client = sqs_client.client.cache_clear
     forget_client()
     with mock_aws():
         client = boto3.client("sqs")

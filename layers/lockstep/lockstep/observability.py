@@ -21,12 +21,12 @@ type Event = dict[str, Any]
 _counting: Final = threading.Lock()
 
 
-def count(*words: str) -> None:
-    """Count one outcome under the name that its words make: ("Notice", "REFUND_PENDING") is
+def count(*words: str, times: int = 1) -> None:
+    """Count an outcome under the name that its words make: ("Notice", "REFUND_PENDING") is
     NoticeRefundPending. Ids never become dimensions: each would be a metric of its own."""
     name = "".join(_capitals(word) for word in words)
     with _counting:
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=times)
 
 
 def _capitals(word: str) -> str:

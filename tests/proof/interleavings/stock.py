@@ -45,7 +45,7 @@ def _confirm(order: Order) -> Work:
 
 
 def _hold(order: Order) -> Work:
-    return lambda _: hold(order.id, f"{order.order_no}-1")
+    return lambda _: hold(order.id)
 
 
 # --- of a hold without an order, so that only its own guards decide -------------------------------

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from lockstep.alipay.answers import Done
 from lockstep.inventory.confirm import confirm
-from lockstep.messaging import outbox
 from lockstep.messaging.relay import relay
 from lockstep.payments.accept import accept
 from lockstep.upkeep.purge import Retention, purge
@@ -49,7 +48,7 @@ class _Queue:
 
 
 def _queue(given: Given, name: str) -> None:
-    given.patch.setattr(outbox, "_sqs", lambda: _Queue(given.sent))
+    given.patch.setattr("lockstep.messaging.sqs.client", lambda: _Queue(given.sent))
     given.patch.setenv(f"{name.upper()}_QUEUE_URL", name)
 
 

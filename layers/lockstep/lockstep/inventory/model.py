@@ -63,6 +63,31 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an order wants held: ``lines`` maps sku_id to quantity."""
+
+    order_id: int
+    reservation_id: str
+    lines: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Wanted):
+    """The same, with the state and request_hash of the hold if it is there already; both None if
+    it is not."""
+
+    state: ReservationState | None
+    request_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShortLine:
+    sku_id: int
+    wanted: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """The stock is held."""
 

@@ -7,22 +7,14 @@ decide by state.
 
 import secrets
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from functools import partial
 
 from lockstep import settings
 from lockstep.db.transaction import Tx, in_transaction
-from lockstep.messaging import store
+from lockstep.messaging import sqs, store
 from lockstep.messaging.contracts import QUEUE_OF, Command, RefundPayment, StockCommand
 from lockstep.messaging.store import Staged
 from lockstep.observability import count, logger
-
-if TYPE_CHECKING:
-    from types_boto3_sqs import SQSClient
-
-# The member, or Alipay with its three seconds, waits for this send; the relay does not mind a
-# failure.
-SEND_TIMEOUT_SECONDS: Final = 1
 
 
 def stage(tx: Tx, command: StockCommand) -> None:
@@ -50,7 +42,7 @@ def _send(message_id: str, queue: str, group_key: str, payload: str) -> None:
     if queue_url is None:
         return
     try:
-        _sqs().send_message(
+        sqs.client().send_message(
             QueueUrl=queue_url,
             MessageBody=payload,
             MessageGroupId=group_key,
@@ -71,7 +63,7 @@ def send_batch(queue: str, messages: Sequence[Staged]) -> list[str]:
     if queue_url is None:
         return []
     try:
-        reply = _sqs().send_message_batch(
+        reply = sqs.client().send_message_batch(
             QueueUrl=queue_url,
             Entries=[
                 {
@@ -91,18 +83,3 @@ def send_batch(queue: str, messages: Sequence[Staged]) -> list[str]:
 
 def _mark_sent(tx: Tx, message_id: str) -> None:
     store.mark_sent(tx, message_id)
-
-
-@cache
-def _sqs() -> "SQSClient":
-    import boto3  # noqa: PLC0415 - 200 ms that only a function which sends should pay
-    from botocore.config import Config  # noqa: PLC0415
-
-    return boto3.client(
-        "sqs",
-        config=Config(
-            connect_timeout=SEND_TIMEOUT_SECONDS,
-            read_timeout=SEND_TIMEOUT_SECONDS,
-            retries={"total_max_attempts": 1},
-        ),
-    )

@@ -1,29 +1,26 @@
-"""Take the hold that a queued order waits for: one order a message."""
+"""Take the holds that queued orders wait for: all that wait for a hot SKU, in turns."""
 
-from datetime import timedelta
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
-from lockstep import settings
-from lockstep.db.transaction import RollBack, Tx, in_transaction
-from lockstep.errors import InvariantBroken
-from lockstep.inventory.model import Refused, Short
-from lockstep.inventory.reserve import reserve
+from lockstep.db.errors import ConnectionLost
+from lockstep.db.transaction import Reader, Tx, in_transaction, read
+from lockstep.inventory.model import Refused
 from lockstep.messaging import outbox
 from lockstep.messaging.contracts import ReserveStock
-from lockstep.observability import correlation_id
-from lockstep.orders import read_store, store
-from lockstep.orders.close import close
-from lockstep.orders.model import (
-    CloseReason,
-    Held,
-    HoldOutcome,
-    LockedOrder,
-    NotWaiting,
-    OrderStatus,
-    SoldOut,
-)
+from lockstep.observability import correlation_id, count, count_fault, logger
+from lockstep.orders import turn_store
+from lockstep.orders.decide import Decided, decide
+from lockstep.orders.model import Held, HoldOutcome, NotWaiting, SoldOut
+from lockstep.orders.turn import TurnTaken, take_turn, take_turn_of
 
-ACTOR = "system:reserve_stock"
+# Each statement about this many orders stays below 16 KB, past which a proxy pins its connection;
+# larger batches bring little more (infra/decisions/0030).
+BATCH_MAX: Final = 1000
+
+
+type Left = dict[int, Refused | Exception]
 
 
 def line_up(tx: Tx, order_id: int, reservation_id: str) -> None:
@@ -36,53 +33,89 @@ def line_up(tx: Tx, order_id: int, reservation_id: str) -> None:
     )
 
 
-def hold(order_id: int, reservation_id: str) -> HoldOutcome:
-    """Hold the stock of a waiting order, or close it.
+def hold(order_id: int) -> HoldOutcome:
+    """Decide one waiting order alone, as ``decide`` says, at its turn if it stands at one.
 
-    Guard: RESERVING, and it names this reservation. Effect: PENDING_PAYMENT with its time to pay
-    from now on, and the hold; where a line is short CLOSED/OUT_OF_STOCK. Lock order: order,
-    reservation, SKUs ascending. Repeat, or an order that closed meanwhile: NotWaiting.
-    Refused where a release came first (its tombstone forbids the hold).
+    Repeat, or an order that closed meanwhile: NotWaiting. Raises TurnTaken.
     """
-    outcome = in_transaction(partial(_hold, order_id=order_id, reservation_id=reservation_id))
-    if isinstance(outcome, SoldOut):
-        return in_transaction(
-            partial(_close_sold_out, order_id=order_id, reservation_id=reservation_id)
-        )
-    return outcome
+    decided = in_transaction(partial(_hold_alone, order_id=order_id))
+    if order_id in decided.held:
+        return Held()
+    if order_id in decided.sold_out:
+        return SoldOut()
+    refusal = decided.refused.get(order_id)
+    return NotWaiting() if refusal is None else Refused(refusal)
 
 
-def _hold(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
-    order = _lock_waiting(tx, order_id, reservation_id)
-    if order is None:
-        return NotWaiting()
-    lines, now = read_store.read_wanted(tx, order_id)
-    expires_at = now + timedelta(seconds=settings.order_ttl_seconds())
-    if not store.mark_held(tx, order_id, expires_at):
-        raise InvariantBroken(f"order {order_id} changed under its lock")
-    store.append_event(tx, order_id, order.status, OrderStatus.PENDING_PAYMENT, ACTOR, "HELD")
-    hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
-    match reserve(tx, reservation_id, order_id, lines, hold_until):
-        case Short():
-            raise RollBack(SoldOut())
-        case Refused() as refused:
-            raise RollBack(refused)
-    return Held()
+def hold_all(sku_id: int, has_time: Callable[[], bool]) -> Left:
+    """Decide every order that waits at the turn of ``sku_id``, in order of arrival, until none
+    does or ``has_time`` says no. Returns why those that were looked at still wait.
+
+    The turn is held for one transaction of at most BATCH_MAX orders, then asked for again. After an
+    unexpected fault the orders of a batch are decided one by one, so that none spoils another.
+    Raises TurnTaken, and TryAgain where there is no database.
+    """
+    left: Left = {}
+    after = 0
+    while has_time():
+        try:
+            order_ids, still = in_transaction(partial(_hold_next, sku_id=sku_id, after=after))
+        except TurnTaken:
+            raise
+        except Exception as fault:
+            if isinstance(fault.__cause__, ConnectionLost):
+                raise  # nobody is deciding anything
+            count_fault("BatchRedone", fault)
+            logger.warning("decided one by one", sku_id=sku_id, fault=type(fault).__name__)
+            order_ids = read(partial(_next_ids, sku_id=sku_id, after=after))
+            still = _one_by_one(order_ids, has_time)
+        if not order_ids:
+            break
+        if still:  # they would be the first again
+            after = order_ids[-1]
+            left |= still
+    return left
 
 
-def _close_sold_out(tx: Tx, order_id: int, reservation_id: str) -> HoldOutcome:
-    order = _lock_waiting(tx, order_id, reservation_id)
-    if order is None:  # another delivery found stock meanwhile, or its member cancelled it
-        return NotWaiting()
-    close(tx, order, CloseReason.OUT_OF_STOCK, ACTOR)
-    return SoldOut()
+def _hold_alone(tx: Tx, order_id: int) -> Decided:
+    take_turn_of(tx, order_id)
+    return decide(tx, [order_id])
 
 
-def _lock_waiting(tx: Tx, order_id: int, reservation_id: str) -> LockedOrder | None:
-    """The order, if this hold is what it waits for."""
-    order = store.lock_order(tx, order_id)
-    if order is None or order.reservation_id != reservation_id:
-        return None
-    if order.status is not OrderStatus.RESERVING:
-        return None
-    return order
+def _hold_next(tx: Tx, sku_id: int, after: int) -> tuple[list[int], Left]:
+    """Who was looked at, and who of them still waits."""
+    take_turn(tx, sku_id)
+    order_ids = _next_ids(tx, sku_id, after)
+    if not order_ids:
+        return [], {}
+    decided = decide(tx, order_ids)
+    tx.after_commit(partial(_count, decided))
+    return order_ids, {order_id: Refused(why) for order_id, why in decided.refused.items()}
+
+
+def _next_ids(reader: Reader, sku_id: int, after: int) -> list[int]:
+    return turn_store.read_waiting_ids(reader, sku_id, after, BATCH_MAX)
+
+
+def _count(decided: Decided) -> None:
+    for outcome, orders in (("Held", decided.held), ("SoldOut", decided.sold_out)):
+        if orders:
+            count("Hold", outcome, times=len(orders))
+
+
+def _one_by_one(order_ids: Sequence[int], has_time: Callable[[], bool]) -> Left:
+    still: Left = {}
+    for order_id in order_ids:
+        if not has_time():
+            break
+        try:
+            outcome = hold(order_id)
+        except TurnTaken:
+            raise
+        except Exception as fault:
+            still[order_id] = fault
+        else:
+            count("Hold", type(outcome).__name__)
+            if isinstance(outcome, Refused):
+                still[order_id] = outcome
+    return still

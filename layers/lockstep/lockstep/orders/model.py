@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from lockstep.inventory.model import Refused, ReservationState
+from lockstep.inventory.model import Refused, ReservationState, ShortLine
 
 
 class OrderStatus(StrEnum):
@@ -179,13 +179,6 @@ class AmountRefused:
 
     code: str
     pay_amount: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class ShortLine:
-    sku_id: int
-    wanted: int
-    available: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from lockstep.db.errors import ConnectionLost, DuplicateKey, LockNotAvailable
 from lockstep.db.transaction import WITHIN_SECONDS, Reader, RollBack, Tx, in_transaction, read
 from lockstep.errors import InvariantBroken, TryAgain
 from lockstep.inventory import store as stock
-from lockstep.inventory.model import Refused, Short, Sku, reservation_id_of
+from lockstep.inventory.model import Refused, Short, ShortLine, Sku, reservation_id_of
 from lockstep.inventory.reserve import reserve
 from lockstep.money import PAYABLE_MAX
 from lockstep.order_no import new_order_no
@@ -29,7 +29,6 @@ from lockstep.orders.model import (
     PlaceOrder,
     PlaceOutcome,
     Replayed,
-    ShortLine,
     SkuUnknown,
 )
 from lockstep.orders.query import reload
@@ -105,8 +104,8 @@ def _decide(tx: Tx, command: PlaceOrder) -> _Decision:
     pay_amount = sum((line.amount for line in lines), Decimal(0))
     _check_amount(pay_amount, command.expected_amount)
     now = next(iter(skus.values())).now
-    queued = any(sku.hot for sku in skus.values())
-    order_id = _write(tx, command, lines, pay_amount, now, queued=queued)
+    turn_sku_id = min((sku.sku_id for sku in skus.values() if sku.hot), default=None)
+    order_id = _write(tx, command, lines, pay_amount, now, turn_sku_id)
     return _Existing(order_id, created=True)
 
 
@@ -153,14 +152,16 @@ def _write(
     lines: tuple[OrderLine, ...],
     pay_amount: Decimal,
     now: datetime,
-    *,
-    queued: bool,
+    turn_sku_id: int | None,
 ) -> int:
     """All of it, the SKU rows last: they are what other buyers wait for."""
+    queued = turn_sku_id is not None
     status = OrderStatus.RESERVING if queued else OrderStatus.PENDING_PAYMENT
     # A queued order's time starts when its hold is taken.
     expires_at = None if queued else now + timedelta(seconds=settings.order_ttl_seconds())
-    reservation_id, order_id = _insert_order(tx, command, status, pay_amount, now, expires_at)
+    reservation_id, order_id = _insert_order(
+        tx, command, status, pay_amount, turn_sku_id, now, expires_at
+    )
     store.insert_items(tx, order_id, lines)
     actor = f"member:{command.member_id}"
     store.append_event(tx, order_id, OrderStatus.NONE, status, actor, "PLACED")
@@ -189,6 +190,7 @@ def _insert_order(
     command: PlaceOrder,
     status: OrderStatus,
     pay_amount: Decimal,
+    turn_sku_id: int | None,
     now: datetime,
     expires_at: datetime | None,
 ) -> tuple[str, int]:
@@ -205,6 +207,7 @@ def _insert_order(
                 pay_amount,
                 command.note,
                 reservation_id,
+                turn_sku_id,
                 now,
                 expires_at,
             )

@@ -19,8 +19,8 @@ from lockstep.orders.model import CloseReason, LockedOrder, OrderLine, OrderStat
 INSERT_ORDER: Final = """
 INSERT INTO oms_order (
     order_no, member_id, status, prev_status, total_amount, pay_amount, note, reservation_id,
-    created_at, expires_at)
-VALUES (%s, %s, %s, 'NONE', %s, %s, %s, %s, %s, %s)
+    turn_sku_id, created_at, expires_at)
+VALUES (%s, %s, %s, 'NONE', %s, %s, %s, %s, %s, %s, %s)
 """
 
 
@@ -32,12 +32,13 @@ def insert_order(
     pay_amount: Decimal,
     note: str | None,
     reservation_id: str,
+    turn_sku_id: int | None,
     created_at: datetime,
     expires_at: datetime | None,
 ) -> int:
     """The new order's id. Raises DuplicateKey('uk_order_no') if the number is taken."""
     columns = (order_no, member_id, status, pay_amount, pay_amount, note, reservation_id)
-    return tx.insert(INSERT_ORDER, (*columns, created_at, expires_at))
+    return tx.insert(INSERT_ORDER, (*columns, turn_sku_id, created_at, expires_at))
 
 
 INSERT_ITEMS: Final = """
@@ -135,21 +136,6 @@ WHERE id = %s
 
 def give_up_order(tx: Tx, order_id: int, limit_seconds: int) -> bool:
     return tx.execute(GIVE_UP_ORDER, (order_id, limit_seconds)) == 1
-
-
-# RESERVING -> PENDING_PAYMENT: its time to pay starts with its hold.
-MARK_HELD: Final = """
-UPDATE oms_order
-SET prev_status = status,
-    status = 'PENDING_PAYMENT',
-    expires_at = %s
-WHERE id = %s
-  AND status = 'RESERVING'
-"""
-
-
-def mark_held(tx: Tx, order_id: int, expires_at: datetime) -> bool:
-    return tx.execute(MARK_HELD, (expires_at, order_id)) == 1
 
 
 # PENDING_PAYMENT | PAYMENT_PROCESSING -> PAID.

@@ -12,6 +12,7 @@ from lockstep.orders import store as orders
 from lockstep.orders.model import LockedOrder, OrderStatus, SoldOut
 from lockstep.orders.refund import record_refund
 from lockstep.orders.reinstate import take_up
+from lockstep.orders.turn import take_turn_of
 from lockstep.payments import refundable_store, reinstate_store
 from lockstep.payments.model import (
     NothingLate,
@@ -32,8 +33,8 @@ def reinstate(order_id: int) -> ReinstateOutcome:
 
     Guard: CLOSED/EXPIRED, and its stock can be held afresh. Effect: the earliest payment APPLIED,
     the order PAID with a new hold and ConfirmStock, the old hold given back if it still was held;
-    the other payments REFUND_PENDING. Where stock is gone all are. Lock order: order, payments,
-    reservation, SKUs ascending. Repeat: NothingLate.
+    the other payments REFUND_PENDING. Where stock is gone all are. Lock order: hot turn, order,
+    payments, reservation, SKUs ascending. Repeat: NothingLate. Raises TurnTaken.
     """
     outcome = in_transaction(partial(_reinstate, order_id=order_id))
     if isinstance(outcome, SoldOut):
@@ -43,6 +44,7 @@ def reinstate(order_id: int) -> ReinstateOutcome:
 
 
 def _reinstate(tx: Tx, order_id: int) -> ReinstateOutcome | SoldOut:
+    take_turn_of(tx, order_id)
     order = orders.lock_order(tx, order_id)
     late = reinstate_store.read_late_payments(tx, order_id)
     if not late:

@@ -30,6 +30,21 @@ def read_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
     return [LatePayment(**{**row, "state": PaymentState(row["state"])}) for row in rows]
 
 
+READ_LATE_ORDERS: Final = """
+SELECT DISTINCT o.id
+FROM oms_order_payment AS p
+JOIN oms_order AS o ON o.id = p.order_id
+WHERE p.state = 'REINSTATE_PENDING'
+  AND o.turn_sku_id = %s
+ORDER BY o.id
+"""
+
+
+def read_late_orders(reader: Reader, sku_id: int) -> list[int]:
+    """The orders at this turn that late money may revive, in order of arrival."""
+    return [row["id"] for row in reader.all(READ_LATE_ORDERS, (sku_id,))]
+
+
 COUNT_LATE_PAYMENTS: Final = """
 SELECT COUNT(*) AS late
 FROM oms_order_payment
