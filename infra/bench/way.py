@@ -1,0 +1,95 @@
+"""What every way of doing a piece of work has in common, and what a peer's session is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Protocol
+
+import pymysql
+
+from infra.bench.crowd import Acting, Outcome
+from infra.measuring.ground import Ground
+from lockstep import settings
+from lockstep.db import connection
+
+# The peers' tables have names that ours have, too.
+PEERS: Final = "lockstep_bench_peers"
+PLENTY: Final = 10_000_000
+NUMBERS: Final = 20_000
+
+type Session = pymysql.Connection[pymysql.cursors.Cursor]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``done`` orders, as the tables have it; ``lost`` pieces were sold too often or are in no
+    counter; ``broken`` says what else does not hold."""
+
+    done: int
+    lost: int = 0
+    broken: Sequence[str] = ()
+
+
+class Way(Acting, Protocol):
+    """One way to do a piece of work, on tables that are made anew for each run."""
+
+    name: ClassVar[str]
+    may_lose: ClassVar[bool]
+    """Whether that is what it is here to show."""
+
+    def prepare(self, ground: Ground) -> None: ...
+
+    def judge(self, ground: Ground, outcome: Outcome) -> Verdict: ...
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def make_peers(ground: Ground) -> None:
+    """Their database, with a table of numbers to make many rows from."""
+    ground.execute(
+        f"DROP DATABASE IF EXISTS {PEERS}",
+        f"CREATE DATABASE {PEERS}",
+        f"CREATE TABLE {PEERS}.bench_number (i INT NOT NULL PRIMARY KEY)",
+        f"SET SESSION cte_max_recursion_depth = {NUMBERS}",
+        f"INSERT INTO {PEERS}.bench_number WITH RECURSIVE n AS "  # noqa: S608 - two constants
+        f"(SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {NUMBERS}) SELECT i FROM n",
+    )
+
+
+def make_tables(ground: Ground, tables: dict[str, str], *statements: str) -> None:
+    """A peer's tables, anew; then what fills them."""
+    for name, columns in tables.items():
+        ground.execute(
+            f"USE {PEERS}",
+            f"DROP TABLE IF EXISTS {name}",
+            f"CREATE TABLE {name} ({columns}) ENGINE = InnoDB",
+        )
+    if statements:
+        ground.execute(f"USE {PEERS}", *statements)
+
+
+def ask(ground: Ground, query: str) -> tuple[Any, ...]:
+    """One row of the peers' database."""
+    with ground.session() as session, session.cursor() as cursor:
+        session.select_db(PEERS)
+        cursor.execute(query)
+        return cursor.fetchone() or ()
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def peer_session(isolation: str | None = None) -> Iterator[Session]:
+    """The product's own kind of session, with autocommit off: a transaction begins by itself, so
+    that BEGIN costs a peer no round trip."""
+    database = replace(settings.database(), name=PEERS)
+    session = connection.open_session(database, pymysql.cursors.Cursor)
+    try:
+        if isolation is not None:
+            session.query(f"SET SESSION transaction_isolation = '{isolation}'")
+        session.autocommit(False)
+        yield session
+    finally:
+        session.close()
