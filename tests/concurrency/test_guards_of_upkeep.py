@@ -16,7 +16,7 @@ from lockstep.messaging import outbox, relay
 from lockstep.messaging import store as messages
 from lockstep.messaging.contracts import ReleaseStock
 from lockstep.messaging.store import Staged
-from lockstep.orders import store
+from lockstep.orders import store, turn_store
 from lockstep.orders.close import expire
 from lockstep.orders.hold import hold
 from lockstep.orders.model import Closed, Held, Order

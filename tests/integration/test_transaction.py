@@ -239,7 +239,7 @@ def test_a_run_that_was_rolled_back_leaves_no_action_behind(skus):
     [
         lambda tx: tx.execute(RAISE_STOCK, (1001,)),
         lambda tx: tx.insert("INSERT INTO oms_order_transition VALUES ('PAID', 'CLOSED')"),
-        lambda tx: tx.insert_many(RAISE_STOCK, [(1001,)]),
+        lambda tx: tx.insert_many("INSERT INTO ims_hot_turn VALUES (%s)", [(1,)]),
         lambda tx: tx.one(READ_STOCK, (1001,)),
         lambda tx: tx.all(READ_STOCK, (1001,)),
     ],

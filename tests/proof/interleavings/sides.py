@@ -136,8 +136,7 @@ def stepping(*, repeatable_read: bool = False) -> Iterator[None]:
     stands still, so that it retries without a pause and without an end."""
     runs_along = [_OPEN, _CHILDREN, *([] if repeatable_read else [_MESSAGE])]
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_run", "insert_many"):
-            patch.setattr(Connection, name, _stopping(getattr(Connection, name), runs_along))
+        patch.setattr(Connection, "_run", _stopping(Connection._run, runs_along))
         standing = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: None)
         for module in (transaction, place, accept, cancel, conversation):
             patch.setattr(module, "time", standing)

@@ -32,6 +32,9 @@ type Arguments = Sequence[object] | Mapping[str, object]
 # A server that is there accepts at once; the rest of the time is for its answers.
 CONNECT_SECONDS_MAX: Final = 3
 
+# RDS Proxy pins the connection of a session that sent a longer statement.
+STATEMENT_BYTES_MAX: Final = 16 * 1024
+
 _SQL_MODE: Final = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
     "NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
@@ -79,10 +82,27 @@ class Connection:
         return int(self._run(sql, arguments).lastrowid)
 
     def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
-        """Run one INSERT with a VALUES list of all ``rows``, in one round trip."""
-        self.round_trips += 1
-        with self._session.cursor() as cursor, _translated():
-            cursor.executemany(sql, rows)
+        """Run an INSERT, which ends with its VALUES, with a list of ``rows``: one round trip for
+        each STATEMENT_BYTES_MAX of them."""
+        for statement in self._with_lists(sql, rows):
+            self._run(statement, ())
+
+    def _with_lists(self, sql: str, rows: Sequence[Arguments]) -> Iterator[str]:
+        """The driver's own executemany looks for a row of nothing but %s, and where it finds none
+        sends row by row without a word."""
+        head, values, row = sql.rpartition("VALUES")
+        mogrify = self._session.cursor().mogrify
+        written, room = list[str](), 0
+        for text in (mogrify(row.strip(), arguments) for arguments in rows):
+            room -= len(text.encode()) + 1
+            if written and room < 0:
+                yield f"{head}{values} {','.join(written)}"
+                written.clear()
+            if not written:
+                room = STATEMENT_BYTES_MAX - len(sql) - len(text.encode())
+            written.append(text)
+        if written:
+            yield f"{head}{values} {','.join(written)}"
 
     def one(self, sql: LiteralString, arguments: Arguments = ()) -> Row | None:
         """The only row of a query, or None. Several rows are a programming error."""

@@ -84,8 +84,9 @@ def read_waiting_ids(reader: Reader, sku_id: int, after: int, limit: int) -> lis
 LOCK_WAITING: Final = """
 SELECT o.id, o.reservation_id, i.sku_id, i.quantity, r.state, r.request_hash
 FROM oms_order AS o FORCE INDEX (PRIMARY)
-STRAIGHT_JOIN oms_order_item AS i ON i.order_id = o.id
-LEFT JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id
+STRAIGHT_JOIN oms_order_item AS i FORCE INDEX (PRIMARY) ON i.order_id = o.id
+LEFT JOIN ims_reservation AS r FORCE INDEX (uk_reservation)
+    ON r.reservation_id = o.reservation_id
 WHERE o.id IN %s
   AND o.status = 'RESERVING'
 ORDER BY o.id
