@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, Self
@@ -94,12 +94,20 @@ class Crowd:
         seats = [Seat(number, clients, seconds) for number in range(clients)]
         shares = [seats[first::PROCESSES] for first in range(PROCESSES)]
         parts = [self._pool.submit(_serve, acting, share, wait_ms) for share in shares]
-        results = [part.result() for part in parts]
+        results = _results(parts)
         traces = [trace for some, _ in results for trace in some]
         began, ended = min(t.began for t in traces), max(t.ended for t in traces)
         took = sorted(seconds for trace in traces for seconds in trace.took)
         trips = sum(made for _, made in results)
         return Outcome(sum(t.done for t in traces), ended - began, trips, took)
+
+
+def _results[T](futures: Sequence[Future[T]]) -> list[T]:
+    """Raises the fault that was first, not that others waited for it in vain."""
+    faults = [fault for future in futures if (fault := future.exception()) is not None]
+    for fault in sorted(faults, key=lambda fault: isinstance(fault, threading.BrokenBarrierError)):
+        raise fault
+    return [future.result() for future in futures]
 
 
 _together: threading.Barrier
@@ -136,7 +144,7 @@ def _serve(acting: Acting, seats: Sequence[Seat], wait_ms: float) -> tuple[list[
             _together.abort()
         before = wire.trips()
         go.set()
-        traces = [one.result() for one in running]
+        traces = _results(running)
     return traces, wire.trips() - before
 
 

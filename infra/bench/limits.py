@@ -9,8 +9,8 @@ from typing import ClassVar, Final
 
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.seeds import ADD_ITEM, HELD, HOLD, WentWrong
-from infra.bench.way import Session, Verdict, ask, peer_session
+from infra.bench.seeds import ADD_ITEM, HELD, HOLD
+from infra.bench.way import Session, Verdict, WentWrong, ask, peer_session
 from infra.measuring.ground import Ground
 
 INSERT_HELD: Final = (
@@ -74,7 +74,7 @@ class BareMerge:
         for _, sku_id in orders:
             taken[sku_id] = taken.get(sku_id, 0) + 1
         with session.cursor() as cursor:
-            # One statement each: the driver joins rows only where all of their values are arguments.
+            # The driver joins rows only where all of their values are arguments.
             rows = [(f"r{n}", n, HASH, "RESERVED", UNTIL) for n, _ in orders]
             cursor.executemany(INSERT_HELD, rows)
             cursor.executemany(ADD_ITEM, [(f"r{n}", sku_id, 1) for n, sku_id in orders])

@@ -13,8 +13,17 @@ from typing import ClassVar, Final
 
 from infra.bench.crowd import Client, Outcome, Seat
 from infra.bench.seed_tables import SKU_STOCK
-from infra.bench.seeds import WentWrong
-from infra.bench.way import NUMBERS, PEERS, PLENTY, Session, Verdict, ask, make_tables, peer_session
+from infra.bench.way import (
+    NUMBERS,
+    PEERS,
+    PLENTY,
+    Session,
+    Verdict,
+    WentWrong,
+    ask,
+    make_tables,
+    peer_session,
+)
 from infra.measuring.ground import Ground
 
 NAME: Final = "macrozheng/mall's statements"
@@ -35,8 +44,8 @@ FLAGS: Final = (
 )
 TABLES: Final = {
     "pms_sku_stock": SKU_STOCK,
-    "pms_product": "id BIGINT PRIMARY KEY, name VARCHAR(200) NOT NULL, price DECIMAL(10,2) NOT NULL, "
-    "promotion_type INT NOT NULL DEFAULT 0",
+    "pms_product": "id BIGINT PRIMARY KEY, name VARCHAR(200) NOT NULL, "
+    "price DECIMAL(10,2) NOT NULL, promotion_type INT NOT NULL DEFAULT 0",
     "oms_cart_item": "id BIGINT AUTO_INCREMENT PRIMARY KEY, member_id BIGINT NOT NULL, "
     "product_id BIGINT NOT NULL, product_sku_id BIGINT NOT NULL, quantity INT NOT NULL, "
     "delete_status INT NOT NULL DEFAULT 0, KEY ix_member (member_id)",
@@ -68,11 +77,14 @@ PRODUCT: Final = (
     "WHERE p.id = %s AND s.id = %s"
 )
 SKU: Final = "SELECT * FROM pms_sku_stock WHERE id = %s"
-LOCK: Final = "UPDATE pms_sku_stock SET lock_stock = lock_stock + %s WHERE id = %s AND lock_stock + %s <= stock"
+LOCK: Final = (
+    "UPDATE pms_sku_stock SET lock_stock = lock_stock + %s "
+    "WHERE id = %s AND lock_stock + %s <= stock"
+)
 ADDRESS: Final = "SELECT * FROM ums_member_receive_address WHERE id = 1"
 SETTING: Final = "SELECT * FROM oms_order_setting"
 ADD_ORDER: Final = (
-    f"INSERT INTO oms_order ({', '.join(COLUMNS)}, create_time) "  # noqa: S608 - constants
+    f"INSERT INTO oms_order ({', '.join(COLUMNS)}, create_time) "
     f"VALUES (%s, %s, 0, {', '.join(VALUES)}, NOW())"
 )
 ADD_LINE: Final = (
@@ -94,11 +106,10 @@ REDUCE: Final = (
     "WHERE id = %s AND stock - %s >= 0 AND lock_stock - %s >= 0"
 )
 UNPAID: Final = "SELECT * FROM oms_order WHERE id = %s AND status = 0 AND delete_status = 0"
-CLOSE: Final = (
-    "UPDATE oms_order SET "
-    + ", ".join(f"{name} = {value}" for name, value in zip(COLUMNS[3:], VALUES, strict=True))
-    + ", status = 4 WHERE id = %s"
+WRITTEN: Final = ", ".join(
+    f"{column} = {value}" for column, value in zip(COLUMNS[3:], VALUES, strict=True)
 )
+CLOSE: Final = f"UPDATE oms_order SET {WRITTEN}, status = 4 WHERE id = %s"
 LINES: Final = "SELECT * FROM oms_order_item WHERE order_id = %s"
 FREE: Final = (
     "UPDATE pms_sku_stock SET lock_stock = lock_stock - %s WHERE id = %s AND lock_stock - %s >= 0"
@@ -182,8 +193,11 @@ class MallFinish:
     orders: int
     skus: int = 1
 
-    name: ClassVar[str] = NAME
     may_lose: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"{NAME}: {self.verb}"
 
     def prepare(self, ground: Ground) -> None:
         _make(ground, self.skus, PLENTY, self.orders)

@@ -39,7 +39,7 @@ class OscarAllocate:
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         allocated, over = ground.row(
-            "SELECT SUM(num_allocated), SUM(GREATEST(num_allocated - num_in_stock, 0)) "  # noqa: S608
+            "SELECT SUM(num_allocated), SUM(GREATEST(num_allocated - num_in_stock, 0)) "
             f"FROM {SCHEMA}.partner_stockrecord"
         )
         lost = int(over)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 from functions import alipay_notify
 from infra.bench import our_rows
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.ours import WentWrong, own_session
-from infra.bench.way import Verdict
+from infra.bench.ours import own_session
+from infra.bench.way import Verdict, WentWrong
 from infra.local import alipay, alipay_sign
 from infra.local.lambda_events import Context
 from infra.local.paths import BENCH_HOME

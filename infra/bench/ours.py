@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from functions import confirm_stock, release_stock, reserve_stock
 from infra.bench import our_rows
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.way import PLENTY, Verdict
+from infra.bench.way import PLENTY, Verdict, WentWrong
 from infra.local.lambda_events import Context, batch, record_of
 from infra.measuring.ground import Ground
 from lockstep.db import connection
@@ -38,10 +38,6 @@ WHERE id IN %s
 ORDER BY id
 LIMIT 1
 """
-
-
-class WentWrong(Exception):
-    """A handler or an operation did not do what it is measured for."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +74,8 @@ class OurReserve:
             context = Deadline(seat.seconds)
 
             def act() -> int | None:
-                while queue and (first := _first_waiting(queue)) is None:
-                    del queue[:LOOK_MAX]
-                if not queue:
+                first = _first_waiting(queue)
+                if first is None:
                     return None
                 del queue[: queue.index(first)]
                 reserve_stock.handler(events[first], context)
@@ -108,8 +103,11 @@ class OurFinish:
     records: int
     skus: int = 1
 
-    name: ClassVar[str] = "ours"
     may_lose: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"ours: {self.verb}_stock"
 
     def prepare(self, ground: Ground) -> None:
         our_rows.clear(ground)
@@ -134,9 +132,7 @@ class OurFinish:
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         state = "CONFIRMED" if self.verb == "confirm" else "RELEASED"
-        [done] = ground.row(
-            f"SELECT COUNT(*) FROM ims_reservation WHERE state = '{state}'"  # noqa: S608 - constant
-        )
+        [done] = ground.row(f"SELECT COUNT(*) FROM ims_reservation WHERE state = '{state}'")
         lost = abs(done - outcome.done)
         return Verdict(done, lost, our_rows.broken(ground, at_rest=done == self.orders))
 
@@ -212,9 +208,14 @@ def _first_hold(order_id: int) -> str:
     return reservation_id_of(f"20261130{order_id:016d}", 1)
 
 
-def _first_waiting(order_ids: Sequence[int]) -> int | None:
-    row = connection.current().one(WAITING, (tuple(order_ids[:LOOK_MAX]),))
-    return None if row is None else int(row["id"])
+def _first_waiting(order_ids: list[int]) -> int | None:
+    """Of those that may still wait; whoever does not is taken off."""
+    while order_ids:
+        row = connection.current().one(WAITING, (tuple(order_ids[:LOOK_MAX]),))
+        if row is not None:
+            return int(row["id"])
+        del order_ids[:LOOK_MAX]
+    return None
 
 
 def _nothing_failed(answer: Any) -> None:
@@ -247,7 +248,7 @@ def _bounded(batch_max: int | None) -> Iterator[None]:
 def _timed() -> Iterator[list[float]]:
     """What each transaction of this worker takes, the wait for its turn included."""
     took: list[float] = []
-    run = hold.in_transaction
+    run = vars(hold)["in_transaction"]
 
     def timed(*arguments: Any, **named: Any) -> Any:
         began = time.monotonic()

@@ -35,7 +35,7 @@ class Case:
 
     @property
     def _crowd(self) -> str:
-        noun = "worker" if self.way.name.startswith("ours: reserve") else "client"
+        noun = "worker" if self.batch is not None else "client"
         return f"{self.clients} {noun}{'s' if self.clients > 1 else ''}"
 
 

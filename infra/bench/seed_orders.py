@@ -9,8 +9,8 @@ from typing import ClassVar, Final
 
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.seeds import HELD, WentWrong, reserve
-from infra.bench.way import Session, Verdict, ask, make_tables, peer_session
+from infra.bench.seeds import HELD, reserve
+from infra.bench.way import Session, Verdict, WentWrong, ask, make_tables, peer_session
 from infra.measuring.ground import Ground
 
 CLAIM: Final = (

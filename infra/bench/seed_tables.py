@@ -91,7 +91,7 @@ def make_stock(ground: Ground, skus: int, stock: int = PLENTY) -> None:
     make_tables(
         ground,
         STOCK,
-        "INSERT INTO pms_sku_stock (id, sku_code, price, stock) "  # noqa: S608 - numbers
+        "INSERT INTO pms_sku_stock (id, sku_code, price, stock) "
         f"SELECT i, CONCAT('S', i), 9.90, {stock:d} FROM {PEERS}.bench_number WHERE i <= {skus:d}",
     )
 
@@ -118,6 +118,7 @@ def make_orders(ground: Ground, orders: int) -> None:
     make_tables(
         ground,
         ORDER | PAYMENT,
-        "INSERT INTO oms_order (id, member_id, order_sn, total_amount, pay_amount, status) "  # noqa: S608
-        f"SELECT i, i, CONCAT('O', i), 9.90, 9.90, 0 FROM {PEERS}.bench_number WHERE i <= {orders:d}",
+        "INSERT INTO oms_order (id, member_id, order_sn, total_amount, pay_amount, status) "
+        f"SELECT i, i, CONCAT('O', i), 9.90, 9.90, 0 FROM {PEERS}.bench_number "
+        f"WHERE i <= {orders:d}",
     )

@@ -14,10 +14,11 @@ from itertools import count
 from typing import ClassVar, Final
 
 from pymysql.cursors import Cursor
+from pymysql.err import OperationalError
 
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.way import PLENTY, Session, Verdict, ask, peer_session
+from infra.bench.way import PLENTY, Session, Verdict, WentWrong, ask, peer_session
 from infra.measuring.ground import Ground
 
 RESERVE: Final = (
@@ -28,7 +29,10 @@ RESERVE: Final = (
 LOCK_HEADER: Final = (
     "SELECT order_id, request_hash, state FROM ims_reservation WHERE reservation_id = %s FOR UPDATE"
 )
-HOLD: Final = "UPDATE pms_sku_stock SET lock_stock = lock_stock + %s WHERE id = %s AND stock - lock_stock >= %s"
+HOLD: Final = (
+    "UPDATE pms_sku_stock SET lock_stock = lock_stock + %s "
+    "WHERE id = %s AND stock - lock_stock >= %s"
+)
 ADD_ITEM: Final = (
     "INSERT INTO ims_reservation_item (reservation_id, sku_id, quantity) VALUES (%s, %s, %s)"
 )
@@ -58,12 +62,24 @@ SELECT (SELECT COUNT(*) FROM ims_reservation WHERE state = 'RESERVED'),
 """
 
 
-class WentWrong(Exception):
-    """A guard of a seed's transaction said no where it should not."""
+DEADLOCK: Final = 1213
+TRIES: Final = 10
 
 
 def reserve(session: Session, n: int, sku_ids: Callable[[], Iterator[int]]) -> bool:
-    """The first of ``sku_ids`` that has a piece gives it; False: none had."""
+    """The first of ``sku_ids`` that has a piece gives it; False: none had. After a deadlock all of
+    it is tried again, as the article asks."""
+    for _ in range(TRIES):
+        try:
+            return _reserve(session, n, sku_ids)
+        except OperationalError as fault:
+            if fault.args[0] != DEADLOCK:
+                raise
+            session.rollback()
+    raise WentWrong(f"{TRIES} deadlocks one after the other")
+
+
+def _reserve(session: Session, n: int, sku_ids: Callable[[], Iterator[int]]) -> bool:
     reservation_id, request_hash = f"r{n}", _hash([n, next(sku_ids())])
     with session.cursor() as cursor:
         cursor.execute(RESERVE, (reservation_id, n, request_hash))
@@ -123,8 +139,11 @@ class SeedFinish:
     orders: int
     skus: int = 1
 
-    name: ClassVar[str] = "the seeds'"
     may_lose: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"the seeds' {self.verb}"
 
     def prepare(self, ground: Ground) -> None:
         seed_tables.make_held(ground, self.orders, self.skus)
@@ -145,7 +164,7 @@ class SeedFinish:
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         reservations, held, locked, over = ask(ground, HELD)
         done = self.orders - int(reservations)
-        [sold] = ask(ground, f"SELECT {self.skus * PLENTY} - SUM(stock) FROM pms_sku_stock")  # noqa: S608
+        [sold] = ask(ground, f"SELECT {self.skus * PLENTY} - SUM(stock) FROM pms_sku_stock")
         should_be_sold = done if self.verb == "confirm" else 0
         lost = abs(locked - held) + abs(done - outcome.done) + abs(sold - should_be_sold) + over
         return Verdict(done, int(lost))
