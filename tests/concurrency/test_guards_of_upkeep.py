@@ -126,11 +126,11 @@ def cancel_in_the_middle_of_a_hold(database: Database) -> tuple[object, type, st
     order = waiting(database)
     other = Meanwhile(database, lambda: type(cancel(42, order.order_no)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "lock_order", other.after(store.lock_order))
+        patch.setattr(turn_store, "lock_waiting", other.after(turn_store.lock_waiting))
         try:
             held = turn_of(order)
         except InvariantBroken as broken:
-            if str(broken) != f"order {order.id} changed under its lock":
+            if str(broken) != "an order changed under its lock":
                 raise
             held = "noticed"
     return held, other.outcome(), status(database)
@@ -181,7 +181,8 @@ LOCK: Final = Clause(store, "LOCK_ORDER", "FOR UPDATE")
 IS_UNPAID: Final = Clause(
     store, "EXPIRE_ORDER", "AND status IN ('PENDING_PAYMENT', 'PAYMENT_PROCESSING')"
 )
-IS_RESERVING: Final = Clause(store, "MARK_HELD", "AND status = 'RESERVING'")
+LOCK_WAITING: Final = Clause(turn_store, "LOCK_WAITING", "FOR UPDATE OF o")
+IS_RESERVING: Final = Clause(turn_store, "MARK_HELD", "AND status = 'RESERVING'")
 
 GUARDS: Final = (
     Guard(
@@ -261,14 +262,15 @@ GUARDS: Final = (
         ((IS_UNPAID, BY_PAIRS), (LEGAL_PAIRS, BY_EVENTS), (LEGAL_EVENTS, ({True}, 2))),
     ),
     Guard(
-        "LOCK_ORDER: FOR UPDATE, or a cancel overtakes the hold; then MARK_HELD's state",
+        "LOCK_WAITING: FOR UPDATE, or a cancel overtakes the hold; then MARK_HELD's state",
         cancel_in_the_middle_of_a_hold,
         (Held(), Closed, "CLOSED"),
         (
-            (LOCK, ("noticed", Closed, "CLOSED")),
+            (LOCK_WAITING, ("noticed", Closed, "CLOSED")),
             (IS_RESERVING, "refused by ck_order_close_reason"),
             (constraint("oms_order", "CHECK ck_order_close_reason"), BY_PAIRS),
-            (LEGAL_PAIRS, (Held(), Closed, PENDING)),
+            (LEGAL_PAIRS, BY_EVENTS),
+            (LEGAL_EVENTS, (Held(), Closed, PENDING)),
         ),
     ),
     Guard(

@@ -49,7 +49,7 @@ NARROWER = {
     # What it loads is loaded late by whoever may not need it: tests/contract/test_imports.py.
     "lockstep.alipay.keys": {"functions/alipay_notify.py", "alipay"},
     "cryptography": {"alipay/keys.py"},
-    "boto3": {"secret.py", "messaging/outbox.py"},
+    "boto3": {"secret.py", "messaging/sqs.py"},
     "pymysql": {"db/connection.py", "db/errors.py"},
     "aws_lambda_powertools": {"functions", "api", "messaging/consumer.py", "observability.py"},
 }

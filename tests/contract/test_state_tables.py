@@ -14,6 +14,7 @@ from lockstep.orders import refund_store as order_refunds
 from lockstep.orders import reinstate_store as revived
 from lockstep.orders import request_store as requests
 from lockstep.orders import store as orders
+from lockstep.orders import turn_store as turns
 from lockstep.orders import unpaid_store as unpaid
 from lockstep.orders.model import (
     OPEN_STATUSES,
@@ -70,7 +71,7 @@ def updates(module: object, table: str, column: str) -> dict[str, tuple[str, str
     """The UPDATEs of ``table`` that set ``column``: by name, what they set and their condition."""
     found = {}
     for name, sql in vars(module).items():
-        if isinstance(sql, str) and f"UPDATE {table}\n" in sql:
+        if isinstance(sql, str) and re.search(rf"UPDATE {table}( FORCE INDEX .*)?\n", sql):
             change, _, condition = sql.partition("WHERE")
             if re.search(rf"\b{column} = (?!{column}\b)", change.replace(f"prev_{column}", "")):
                 found[name] = (change, condition)
@@ -139,7 +140,7 @@ def test_the_database_knows_the_states_of_the_code_and_no_other():
 def edges_of_an_order() -> dict[str, Edges]:
     return {
         name: pairs
-        for store in (orders, unpaid, order_refunds)
+        for store in (orders, unpaid, order_refunds, turns)
         for name, pairs in edges(store, "oms_order", "status").items()
     }
 
@@ -155,6 +156,7 @@ def test_every_change_of_an_orders_status_is_an_edge():
         "CLOSE_ORDER",
         "EXPIRE_ORDER",
         "GIVE_UP_ORDER",
+        "MARK_SOLD_OUT",
         "MARK_PAID",
         "MARK_REFUNDING",
         "MARK_REFUNDED",
@@ -168,7 +170,7 @@ def test_every_change_of_an_orders_status_is_an_edge():
 def test_every_change_of_an_orders_status_tells_the_engine_where_it_came_from():
     found = {
         name: one
-        for store in (orders, unpaid, order_refunds, revived)
+        for store in (orders, unpaid, order_refunds, revived, turns)
         for name, one in updates(store, "oms_order", "status").items()
     }
     for name, (change, _) in found.items():

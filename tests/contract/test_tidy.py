@@ -21,6 +21,9 @@ SQL_TOO = {"db/connection.py": {"SET "}}
 EDGES = {
     "messaging/consumer.py",
     "messaging/outbox.py",
+    "messaging/visibility.py",
+    "orders/hold.py",
+    "payments/doorbell.py",
     "upkeep/ask_due.py",
     "upkeep/sweep.py",
 }

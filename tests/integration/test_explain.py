@@ -67,7 +67,19 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "orders.CLOSE_ORDER": (("EXPIRED", 200), {**ORDER, "a": OF_THE_ATTEMPT}),
     "orders.EXPIRE_ORDER": ((201,), {**ORDER, "a": OF_THE_ATTEMPT}),
     "orders.GIVE_UP_ORDER": ((200, 300), ORDER),
-    "orders.MARK_HELD": (("2026-12-01", 200), ORDER),
+    "orders.MARK_HELD": (("2026-12-01", (199, 200)), ORDER),
+    "orders.MARK_SOLD_OUT": (((199, 200),), ORDER),
+    "orders.LOCK_TURN": ((1001,), {"ims_hot_turn": "PRIMARY"}),
+    "orders.READ_PLACES": (
+        (tuple(range(1, 11)),),
+        {"o": "PRIMARY", "p": "ix_payment_order"},
+    ),
+    "orders.READ_WAITING_IDS": ((1001, 0, 1000), {"oms_order": "ix_order_turn"}),
+    "orders.LOCK_WAITING": (
+        (tuple(range(1, 101)),),
+        {"o": "PRIMARY", "i": "PRIMARY", **WITH_HOLD},
+    ),
+    "orders.APPEND_EVENTS": (("system:x", "HELD", tuple(range(1, 101))), ORDER),
     "orders.MARK_PAID": ((200, "9.90"), ORDER),
     "orders.REQUEST_CANCEL": ((200,), ORDER),
     "orders.MARK_PROCESSING": ((200,), ORDER),
@@ -109,6 +121,10 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     ),
     "upkeep.READ_DUE_ATTEMPTS": (PAGE, {"oms_payment_attempt": "ix_attempt_ask"}),
     "upkeep.READ_WAITING_ORDERS": ({**PAGE, "seconds": 60}, {"o": "ix_order_waiting"}),
+    "upkeep.READ_WAITING_TURNS": (
+        {**PAGE, "seconds": 60},
+        {"o": "ix_order_waiting", "f": "ix_order_turn"},
+    ),
     "upkeep.READ_OVERDUE_HOLDS": (PAGE, {"r": "ix_reservation_expiry", "o": "PRIMARY"}),
     "upkeep.READ_UNSETTLED_HOLDS": (
         PAGE,
@@ -189,6 +205,7 @@ PLANNED: dict[str, tuple[Arguments, Mapping[str, str]]] = {
     "payments.READ_RECEIPT": ((200,), PAYMENT),
     "payments.READ_REFUND_DONE": ((200, "R1"), {}),
     "payments.READ_LATE_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
+    "payments.READ_LATE_ORDERS": ((1001,), {"p": "ix_payment_state", "o": "PRIMARY"}),
     "payments.COUNT_LATE_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
     "payments.SETTLE_LATE_PAYMENT": (("APPLIED", None, 1), PAYMENT),
     "payments.READ_PAYMENTS": ((200,), {"oms_order_payment": "ix_payment_order"}),
@@ -237,9 +254,12 @@ PLAIN_INSERTS: dict[str, Arguments] = {
         "1.00",
         None,
         HOLD,
+        None,
         "2026-11-30",
         "2026-11-30",
     ),
+    "orders.INSERT_TURN": (1,),
+    "orders.INSERT_EVENTS": (1, "system:x", "{}"),
     "orders.INSERT_ITEMS": (1, 1, "t", 1, "1.00", "1.00"),
     "orders.INSERT_EVENT": (1, "NONE", "RESERVING", "member:1", "PLACED", None),
     "payments.INSERT_NOTICE": dict.fromkeys(
@@ -253,6 +273,7 @@ PLAIN_INSERTS: dict[str, Arguments] = {
 }
 # Statements that sort, and why it costs nothing that grows.
 MAY_SORT = {
+    "payments.READ_LATE_ORDERS": "late money that waits for one SKU: a minute's worth",
     "payments.READ_ATTEMPTS": "the payment pages of one order",
     "payments.LIST_WAITING": "money that waits for a person: people can only see to a few",
     "payments.LIST_APPLIED_WITH_FAILED_REFUND": "refunds that were given up: the same",

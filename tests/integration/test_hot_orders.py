@@ -163,8 +163,12 @@ def test_a_short_line_closes_the_order_and_holds_nothing_of_the_others(database,
     )
     assert (database.stock(HOT), database.stock(ORDINARY)) == ((10, 0), (10, 0))
     assert database.count("oms_order_event", to_status="CLOSED", actor="system:reserve_stock") == 1
+    evidence = database.value("SELECT evidence FROM oms_order_event WHERE to_status = 'CLOSED'")
+    assert json.loads(evidence) == {"lines": [{"sku_id": short, "wanted": 11, "available": 10}]}
+    # It never had a hold, and its state forbids one: nothing is staged to give back.
+    assert database.count("outbox", queue="release") == 0
     assert_at_rest(database)
-    assert database.count("ims_reservation", state="RELEASED", request_hash=None) == 1
+    assert database.count("ims_reservation") == 0
 
 
 def test_a_batch_decides_each_order_by_itself(database, skus):
@@ -198,33 +202,20 @@ def test_a_command_delivered_again_changes_nothing(database, skus):
     assert_at_rest(database)
 
 
-def test_a_command_of_another_hold_is_not_this_orders(database, skus):
+def test_a_command_is_a_doorbell_whatever_hold_it_names(database, skus):
     order, other = an_order({HOT: 1}), an_order({HOT: 1})
-    assert hold(order.id) == NotWaiting()
-    assert hold(other.id) == NotWaiting()
-    assert hold(other.id + 1) == NotWaiting()
-    assert database.count("oms_order", status="RESERVING") == 2
-    assert database.count("ims_reservation") == 0
-
-
-def test_an_order_that_another_delivery_held_meanwhile_is_not_closed_as_sold_out(
-    database, skus, monkeypatch
-):
-    """Stock comes back between the refusal and the close, and the command comes twice."""
-    order = an_order({HOT: 1})
-    database.execute("UPDATE ims_sku_stock SET stock = 0 WHERE sku_id = %s", (HOT,))
-
-    def then_another_delivery(work):
-        outcome = in_transaction(work)
-        if isinstance(outcome, SoldOut):
-            database.execute("UPDATE ims_sku_stock SET stock = 10 WHERE sku_id = %s", (HOT,))
-            assert turn_of(order) == Held()
-        return outcome
-
-    monkeypatch.setattr(hold_module, "in_transaction", then_another_delivery)
-    assert turn_of(order) == NotWaiting()
+    command = ReserveStock(reservation_id=f"{order.order_no}-2", order_id=order.id)
+    assert failed_ids(reserve_stock.handler(batch(record_of("m1", command)), Context())) == []
     assert order_row(database, order)["status"] == "PENDING_PAYMENT"
+    assert order_row(database, other)["status"] == "PENDING_PAYMENT"
+    assert database.count("ims_reservation", reservation_id=f"{order.order_no}-1") == 1
     assert_at_rest(database)
+
+
+def test_a_command_of_no_order_is_acknowledged(database, skus):
+    command = ReserveStock(reservation_id="nobody-1", order_id=7)
+    assert failed_ids(reserve_stock.handler(batch(record_of("m1", command)), Context())) == []
+    assert hold(7) == NotWaiting()
 
 
 def test_what_another_buyer_holds_is_waited_for_and_then_delivered_again(

@@ -84,7 +84,7 @@ def test_the_migrations_replay_to_the_checked_in_schema(session, worker_name):
     with empty_schema(f"lockstep_loaded_{worker_name}") as loaded:
         migrate.load(loaded, schema)
         assert tables(loaded) == tables(session)
-        assert len(tables(session)) == 17
+        assert len(tables(session)) == 18
         pairs = rows(session, migrate.READ_LEGAL_PAIRS)
         assert rows(loaded, migrate.READ_LEGAL_PAIRS) == pairs
         assert len(pairs) == 20

@@ -105,6 +105,7 @@ UNIQUE_KEYS: dict[str, tuple[str, dict[str, object]]] = {
     "oms_notice.uk_notice": ("oms_notice", {"trade_no": "T2"}),
     "oms_order_transition.PRIMARY": ("oms_order_transition", {}),
     "ims_sku_stock.PRIMARY": ("ims_sku_stock", {"title": "another"}),
+    "ims_hot_turn.PRIMARY": ("ims_hot_turn", {}),
     "ims_stock_entry.uk_stock_source": ("ims_stock_entry", {"delta": 1}),
     "ims_catalogue_load.PRIMARY": ("ims_catalogue_load", {"actor": "another"}),
     "ims_reservation.uk_reservation": ("ims_reservation", {"order_id": 2, "n": 2}),

@@ -81,6 +81,11 @@ INSERT INTO ims_sku_stock (sku_id, title, price, stock, lock_stock)
 SELECT 1000 + i, 'a thing', 9.90, 1000, 10 FROM n WHERE i <= 2000
 """,
     """
+INSERT INTO ims_hot_turn (sku_id)
+{numbers}
+SELECT 1000 + i FROM n WHERE i <= 200
+""",
+    """
 INSERT INTO outbox (message_id, queue, group_key, payload, sent_at, attempts, next_at)
 {numbers}
 SELECT LEFT(SHA2(i, 256), 32),

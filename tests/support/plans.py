@@ -33,5 +33,6 @@ def plan_of(database: Database, sql: str, arguments: Arguments = ()) -> Plan:
 
 
 def _is_made_by_the_statement(row: Row) -> bool:
-    """A derived table, or a list of values that is read as one."""
-    return row["table"].startswith("<") or "Table function" in (row["Extra"] or "")
+    """A derived table, a list of values that is read as one, or what an INSERT writes to."""
+    is_derived = row["table"].startswith("<") or "Table function" in (row["Extra"] or "")
+    return is_derived or row["select_type"] == "INSERT"

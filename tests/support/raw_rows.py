@@ -82,6 +82,7 @@ VALID: Final[Mapping[str, Mapping[str, object]]] = {
         "state": "DONE",
     },
     "ims_sku_stock": {"sku_id": 1001, "title": "SKU 1001", "price": "9.90", "stock": 10},
+    "ims_hot_turn": {"sku_id": 2001},
     "ims_stock_entry": {
         "sku_id": 1001,
         "kind": "INITIAL",

@@ -66,6 +66,11 @@ class Wire:
         taken = [entry["Id"] for entry in Entries if self._accept(QueueUrl, entry)]
         return {"Successful": [{"Id": taken_id} for taken_id in taken]}
 
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
+        with self._lock:
+            self.seen["hurried"] += len(Entries)
+        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
     def _accept(self, queue: str, sent: Mapping[str, str]) -> bool:
         with self._lock:
             fate = "refused" if self.is_down else "kept" if self.is_kind else self._fate()

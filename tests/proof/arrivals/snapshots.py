@@ -47,7 +47,9 @@ class Snapshots:
     def __init__(self, world: World, session: Session) -> None:
         database = world.database
         self._world, self._session = world, session
-        self._tables = [name for name in database.tables() if name != "oms_order_transition"]
+        # Both say nothing of what happened.
+        silent = {"oms_order_transition", "ims_hot_turn"}
+        self._tables = [name for name in database.tables() if name not in silent]
         self._made = {row["name"] for row in database.rows(_MADE, (database.name,))}
         self._now: Rows | None = None
         """The rows that are there, as long as nothing was done since."""

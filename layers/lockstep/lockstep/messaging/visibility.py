@@ -8,9 +8,9 @@ from lockstep import settings
 from lockstep.messaging import sqs
 from lockstep.observability import count, logger
 
-# Short beside the time-out of the queue; long enough for a backlog to go down before the receives
-# that a message has are used up.
-SOON_SECONDS: Final = 10
+# Should whoever is at it die, this is how late it is noticed. Not shorter: a backlog must go down
+# before the deliveries that a message has are used up.
+SOON_SECONDS: Final = 20
 # What SQS takes in one call.
 _BATCH_MAX: Final = 10
 

@@ -10,8 +10,8 @@ from lockstep.errors import TryAgain
 from lockstep.orders import turn_store
 
 # Whoever has the turn decides for everybody, so there is little to gain from waiting longer.
-PATIENCE_SECONDS: Final = 1.0
-_PAUSE_SECONDS: Final = 0.02
+PATIENCE_SECONDS: Final = 1
+_PAUSE_MS_MAX: Final = 20
 
 
 class TurnTaken(TryAgain):
@@ -28,7 +28,7 @@ def take_turn(tx: Tx, sku_id: int) -> None:
     while not _took(tx, sku_id):
         if time.monotonic() >= deadline:
             raise TurnTaken(f"the turn of SKU {sku_id} is taken")
-        time.sleep(random.uniform(_PAUSE_SECONDS / 2, _PAUSE_SECONDS))  # noqa: S311 - jitter
+        time.sleep(random.uniform(1, _PAUSE_MS_MAX) / 1000)  # noqa: S311 - jitter, not a secret
 
 
 def take_turn_of(tx: Tx, order_id: int) -> None:

@@ -98,6 +98,29 @@ def read_waiting_orders(reader: Reader, after: Mark, seconds: int) -> list[Overd
     return _orders(reader, READ_WAITING_ORDERS, after, {"seconds": seconds})
 
 
+# Who rings for one order of a turn rings for all of them.
+READ_WAITING_TURNS: Final = """
+SELECT o.id, o.reservation_id, o.created_at AS at
+FROM oms_order AS o
+WHERE o.status = 'RESERVING'
+  AND o.created_at BETWEEN %(at)s AND TIMESTAMPADD(SECOND, -%(seconds)s, NOW(3))
+  AND (o.created_at > %(at)s OR o.id > %(id)s)
+  AND (o.turn_sku_id IS NULL OR o.id = (
+      SELECT MIN(f.id)
+      FROM oms_order AS f FORCE INDEX (ix_order_turn)
+      WHERE f.turn_sku_id = o.turn_sku_id
+        AND f.status = 'RESERVING'))
+ORDER BY o.created_at, o.id
+LIMIT %(limit)s
+"""
+
+
+def read_waiting_turns(reader: Reader, after: Mark, seconds: int) -> list[OverdueOrder]:
+    """The first order of each turn, and each that stands at none, where it has waited for
+    ``seconds`` or more, longest first."""
+    return _orders(reader, READ_WAITING_TURNS, after, {"seconds": seconds})
+
+
 READ_LATE_PAYMENTS: Final = """
 SELECT p.id, p.order_id, p.created_at AS at, o.reservation_id
 FROM oms_order_payment AS p

@@ -74,7 +74,7 @@ def sweep(has_time: Callable[[], bool], connect: Callable[[], "Gateway"]) -> Swe
         return sum(_try(act, row, swept.failed) for row in each_due(page, has_time))
 
     given_up = partial(store.read_waiting_orders, seconds=settings.reserving_limit_seconds())
-    waiting = partial(store.read_waiting_orders, seconds=_WAITED_SECONDS)
+    waiting = partial(store.read_waiting_turns, seconds=_WAITED_SECONDS)
     late = partial(store.read_late_payments, seconds=_WAITED_SECONDS)
     for status in _UNPAID:
         expired = partial(store.read_expired_orders, status=status)
