@@ -1,7 +1,7 @@
 """Run the benchmarks, show what they measured, and keep it in .local/bench.json.
 
 make bench [only=hot,confirm,place,release,notice,beside,thousand,scarce,cold]
-           [repeats=5] [seconds=2]
+           [repeats=5] [seconds=1.5]
 
 Ends with 1 where ours oversold, leaked, or broke the order of arrival, and where a peer that
 should not lose a piece lost one: then it was not measured as it is.
@@ -77,7 +77,9 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--only", type=_names, default=list(EVERYTHING))
     parser.add_argument("--repeats", type=_positive(int), default=5, help="of what is held to")
-    parser.add_argument("--seconds", type=_positive(float), default=2, help="of each run, at most")
+    parser.add_argument(
+        "--seconds", type=_positive(float), default=1.5, help="of each run, at most"
+    )
     return parser.parse_args(words)
 
 

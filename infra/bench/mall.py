@@ -15,7 +15,6 @@ from infra.bench.crowd import Client, Outcome, Seat
 from infra.bench.seed_tables import SKU_STOCK
 from infra.bench.way import (
     NUMBERS,
-    PEERS,
     PLENTY,
     Session,
     Verdict,
@@ -117,7 +116,7 @@ FREE: Final = (
 
 
 def _make(ground: Ground, skus: int, stock: int, orders: int = 0) -> None:
-    numbers = f"FROM {PEERS}.bench_number WHERE i <="
+    numbers = "FROM bench_number WHERE i <="
     make_tables(
         ground,
         TABLES,
