@@ -24,7 +24,7 @@ from infra.bench.picture import BARS, NotWhole, draw
 from infra.bench.rows import Case, Row, run_once
 from infra.bench.seed_orders import SeedNotice, SeedPlace
 from infra.bench.seeds import SeedFinish, SeedReserve
-from infra.bench.way import Verdict
+from infra.bench.way import Verdict, Way
 from infra.measuring.ground import Ground
 from tests.support.database import Database
 
@@ -134,7 +134,7 @@ def test_django_oscar_runs_its_own_code(ground, crowd):
     ("planted", "name"),
     [
         (
-            "UPDATE ims_sku_stock SET lock_stock = lock_stock + 1",
+            "UPDATE ims_sku_stock SET lock_stock = lock_stock - 1",
             "what a SKU has locked is the sum of its holds",
         ),
         (
@@ -187,7 +187,7 @@ class Failing:
 # --- what is made of rows ------------------------------------------------------------------------
 
 
-def a_row(section: str, one: object, runs: list[float], wait_ms: float = 0, lost: int = 0) -> Row:
+def a_row(section: str, one: Way, runs: list[float], wait_ms: float = 0, lost: int = 0) -> Row:
     row = Row(section, Case("reserve", one, 8, wait_ms), runs)
     for run in runs:
         row.outcomes.append(Outcome(int(run), 1.0, 1, [0.001]))
