@@ -19,6 +19,7 @@ from infra.bench.crowd import Crowd
 from infra.local.paths import BENCH_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import a_ground
+from infra.measuring.options import names_of
 
 SCHEMA: Final = "lockstep_bench"
 WRITTEN: Final = LOCAL / "bench.json"
@@ -75,19 +76,12 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 
 def _read(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", type=_names, default=list(EVERYTHING))
+    parser.add_argument("--only", type=names_of(EVERYTHING, "part"), default=list(EVERYTHING))
     parser.add_argument("--repeats", type=_positive(int), default=5, help="of what is held to")
     parser.add_argument(
         "--seconds", type=_positive(float), default=1.5, help="of each run, at most"
     )
     return parser.parse_args(words)
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := [name for name in names if name not in EVERYTHING]:
-        raise argparse.ArgumentTypeError(f"no part {unknown}: {', '.join(EVERYTHING)}")
-    return names
 
 
 def _positive(kind: Any) -> Any:

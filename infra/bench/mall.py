@@ -21,6 +21,7 @@ from infra.bench.way import (
     WentWrong,
     ask,
     make_tables,
+    one_by_one,
     peer_session,
 )
 from infra.measuring.ground import Ground
@@ -206,12 +207,7 @@ class MallFinish:
         numbers = iter(range(seat.number + 1, self.orders + 1, seat.clients))
         finish: Callable[[Session, int], int] = {"pay": _pay, "cancel": _cancel}[self.verb]
         with peer_session(ISOLATION) as session:
-
-            def act() -> int | None:
-                n = next(numbers, None)
-                return None if n is None else finish(session, n)
-
-            yield Client(act)
+            yield one_by_one(numbers, lambda n: finish(session, n))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [unpaid, locked] = map(

@@ -17,7 +17,7 @@ from pymysql.cursors import Cursor
 
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.way import PLENTY, Session, Verdict, WentWrong, ask, peer_session
+from infra.bench.way import PLENTY, Session, Verdict, WentWrong, ask, one_by_one, peer_session
 from infra.measuring.ground import Ground
 
 RESERVE: Final = (
@@ -134,12 +134,7 @@ class SeedFinish:
         finish = {"confirm": _confirm, "release": _release}[self.verb]
 
         with peer_session() as session:
-
-            def act() -> int | None:
-                n = next(numbers, None)
-                return None if n is None else finish(session, n)
-
-            yield Client(act)
+            yield one_by_one(numbers, lambda n: finish(session, n))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         reservations, held, locked, over = ask(ground, HELD)

@@ -1,13 +1,13 @@
 """What every way of doing a piece of work has in common, and what a peer's session is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol
 
 import pymysql
 
-from infra.bench.crowd import Acting, Outcome
+from infra.bench.crowd import Acting, Client, Outcome
 from infra.measuring.ground import Ground
 from lockstep import settings
 from lockstep.db import connection
@@ -44,6 +44,16 @@ class Way(Acting, Protocol):
     def prepare(self, ground: Ground) -> None: ...
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict: ...
+
+
+def one_by_one(numbers: Iterator[int], finish: Callable[[int], int]) -> Client:
+    """Of orders that are there already, until there are no more."""
+
+    def act() -> int | None:
+        n = next(numbers, None)
+        return None if n is None else finish(n)
+
+    return Client(act)
 
 
 # --- tables --------------------------------------------------------------------------------------
