@@ -75,16 +75,20 @@ HANDLERS: Final[dict[str, tuple[type[StockCommand], Callable[..., Any]]]] = {
 
 @dataclass(frozen=True)
 class OurPlace:
-    """An order and its hold in one transaction."""
+    """An order and its hold in one transaction; of a hot SKU, an order that lines up for it."""
 
     skus: int
+    hot: bool = False
 
-    name: ClassVar[str] = "ours: place with its hold"
     may_lose: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"ours: place {'in line' if self.hot else 'with its hold'}"
 
     def prepare(self, ground: Ground) -> None:
         our_rows.clear(ground)
-        our_rows.add_skus(ground, self.skus)
+        our_rows.add_skus(ground, self.skus, hot=self.hot)
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
@@ -101,7 +105,7 @@ class OurPlace:
             yield Client(act)
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
-        [placed] = ground.row("SELECT COUNT(*) FROM oms_order WHERE status = 'PENDING_PAYMENT'")
+        [placed] = ground.row("SELECT COUNT(*) FROM oms_order")
         return Verdict(placed, abs(placed - outcome.done), our_rows.broken(ground, at_rest=True))
 
 

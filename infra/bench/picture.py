@@ -112,7 +112,7 @@ def _of(
     found = [
         row
         for row in rows
-        if (row["section"], row["way"], row["wait_ms"]) == (section, way, wait_ms)
+        if (row["section"], row["name"], row["rtt_ms"]) == (section, way, wait_ms)
     ]
     if not found:
         raise NotWhole(f"It has no row of {section}: {way} at {wait_ms:g} ms.")

@@ -95,6 +95,8 @@ def thousand(bench: Bench) -> None:
             Case("reserve", OneUpdate(skus=MANY), 64, wait),
             Case("reserve", BareMerge(100, skus=MANY), WORKERS, wait, 100),
             Case("reserve", OscarAllocate(skus=MANY), 8, wait),
+            Case("confirm", OurFinish("confirm", 6000, 10, MANY), WORKERS, wait, 10),
+            Case("release", OurFinish("release", 6000, 10, MANY), WORKERS, wait, 10),
         )
     ]
     bench.measure("thousand", cases, 1)
@@ -127,6 +129,10 @@ def orders(bench: Bench) -> None:
         )
     ]
     bench.measure("place", cases, bench.repeats)
+    in_line = [
+        Case("place_hot", OurPlace(1, hot=True), clients, w) for w in WAITS for clients in (8, 64)
+    ]
+    bench.measure("in line", in_line, 1)
 
 
 def notices(bench: Bench) -> None:

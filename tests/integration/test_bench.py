@@ -37,6 +37,7 @@ SAFE = (
     OurFinish("confirm", 30, 10),
     OurFinish("release", 30, 10),
     OurPlace(10),
+    OurPlace(1, hot=True),
     OurNotice(10),
     SeedReserve(),
     SeedReserve(skus=10),
@@ -218,8 +219,8 @@ def test_the_picture_shows_every_bar_and_who_loses():
     rows = [
         {
             "section": section,
-            "way": name,
-            "wait_ms": wait,
+            "name": name,
+            "rtt_ms": wait,
             "per_second": 100.0,
             "done": 100,
             "lost": 40 if name == "check, then update" else 0,
