@@ -63,7 +63,7 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     if COLD in sizes.only and (cold := cold_import_ratio()) is not None:
         values["cold_import"] = round(cold, 3)
     document = {
-        "machine": machine,
+        "machine": "; ".join(machine),
         # Whoever looks for a figure finds the one with the most runs first.
         "rows": [
             row.document()

@@ -86,7 +86,7 @@ def draw(document: Mapping[str, Any]) -> str:
         for bar in bars:
             y += LINE
             parts += _bar(bar, y, longest)
-    for line in document["machine"]:
+    for line in document["machine"].split("; "):
         y += 20
         parts.append(_text(0, y + 8, line, "small"))
     height = y + 20

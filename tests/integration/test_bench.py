@@ -228,13 +228,13 @@ def test_the_picture_shows_every_bar_and_who_loses():
         for _, section, name in BARS
         for wait in (0, 1)
     ]
-    svg = draw({"rows": rows, "machine": ["Machine: a <fast> one"]})
+    svg = draw({"rows": rows, "machine": "Machine: a <fast> one"})
     shown = [text.text for text in ElementTree.fromstring(svg).iter() if text.text]
     assert [label for label, _, _ in BARS if label not in shown] == []
     assert shown.count("100, 40% of them lost") == 2
     assert "Machine: a <fast> one" in shown
     with pytest.raises(NotWhole, match="no row of hot"):
-        draw({"rows": rows[2:], "machine": []})
+        draw({"rows": rows[2:], "machine": ""})
 
 
 @pytest.mark.parametrize(
