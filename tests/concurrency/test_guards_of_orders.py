@@ -54,10 +54,15 @@ def one_key_with_other_content(database: Database) -> type:
 def complete_a_request_again(database: Database) -> tuple[bool, bool]:
     """Whether another order took the request over, and whether it still leads to its own."""
     order = unpaid(database)
-    taken = in_transaction(
-        lambda tx: request_store.complete_request(tx, order.member_id, "k", order.id + 1)
-    )
-    return taken, database.count("oms_order_request", order_id=order.id) == 1
+
+    def complete_again(tx: Tx) -> bool:
+        with tx.packet() as packet:
+            completed = request_store.complete_request(packet, order.member_id, "k", order.id + 1)
+        return completed.changed == 1
+
+    return in_transaction(complete_again), database.count(
+        "oms_order_request", order_id=order.id
+    ) == 1
 
 
 # --- close and pay -------------------------------------------------------------------------------

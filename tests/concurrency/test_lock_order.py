@@ -18,6 +18,7 @@ from lockstep.orders.place import place
 from tests.concurrency.taking_away import replaced
 from tests.support.builders import a_sku, assert_at_rest, try_hold
 from tests.support.database import Database
+from tests.support.packets import take_apart
 from tests.support.threads import Deadlocks, Meeting, at_once, crowd
 
 SKUS: Final = (1001, 1002, 1003)
@@ -73,10 +74,11 @@ def test_holds_sales_and_releases_of_the_same_skus_never_deadlock(database, monk
 def test_without_sorting_two_orders_deadlock_and_are_retried(database, monkeypatch):
     some_skus(database)
     deadlocks, before = Deadlocks(monkeypatch), database.value(ENGINE_DEADLOCKS)
-    rounds, hold_stock = 10, inventory.hold_stock
+    rounds, ask_to_hold = 10, inventory.ask_to_hold
+    take_apart(monkeypatch)
     for serial in range(rounds):
         # Neither goes on to a second SKU before both hold their first.
-        monkeypatch.setattr(inventory, "hold_stock", Meeting().after(hold_stock))
+        monkeypatch.setattr(inventory, "ask_to_hold", Meeting().after(ask_to_hold))
         commands = [an_order_of_all(2 * serial + 1), an_order_of_all(2 * serial + 2)]
         with replaced(reserve_module, "sorted", list)(database):
             outcomes = at_once(*[lambda c=command: place(c) for command in commands])

@@ -28,6 +28,7 @@ from tests.concurrency.taking_away import Clause, constraint
 from tests.support.builders import a_sku, a_trade_notice, an_order, place_command
 from tests.support.channel import cancel
 from tests.support.database import Database
+from tests.support.packets import take_apart
 from tests.support.threads import Deadlocks, Meanwhile, Meeting, at_once
 
 
@@ -36,6 +37,7 @@ def probe_in_the_middle_of_the_request(database: Database) -> tuple[object, bool
     a_sku(database)
     other = Meanwhile(database, lambda: probe(42, "k"))
     with pytest.MonkeyPatch.context() as patch:
+        take_apart(patch)
         patch.setattr(request_store, "claim_request", other.after(request_store.claim_request))
         place(place_command(key="k"))
     state, _ = other.outcome()

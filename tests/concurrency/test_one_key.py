@@ -26,6 +26,7 @@ from lockstep.orders.place import place
 from lockstep.orders.query import probe
 from tests.support.builders import a_sku, assert_at_rest, place_command
 from tests.support.database import forget_settings
+from tests.support.packets import take_apart
 from tests.support.threads import Deadlocks, Meanwhile, at_once, in_rounds
 
 AT_ONCE: Final = 20
@@ -124,6 +125,7 @@ def test_while_a_key_is_being_decided_the_probe_says_so_without_waiting(database
     a_sku(database)
     command = place_command(key="k")
     other = Meanwhile(database, lambda: probe(command.member_id, "k"))
+    take_apart(monkeypatch)
     monkeypatch.setattr(request_store, "claim_request", other.after(request_store.claim_request))
     placed = place(command)
     assert other.outcome() == (RequestState.PROCESSING, None)
@@ -145,6 +147,7 @@ def test_a_request_that_was_cut_off_while_another_took_its_key_over_has_that_one
 
     first_session = connection.current().thread_id
     other = Meanwhile(database, cut_off_the_first_and_place)
+    take_apart(monkeypatch)
     monkeypatch.setattr(store, "insert_items", other.after(store.insert_items))
     outcome = place(command)
     taken_over = other.outcome()
@@ -170,6 +173,7 @@ def test_a_repeat_that_runs_out_of_patience_is_in_flight_and_takes_nothing_over(
         monkeypatch.setattr(place_module, "WITHIN_SECONDS", 0.5)
         in_the_middle.extend(at_once(lambda: place(command)))
 
+    take_apart(monkeypatch)
     monkeypatch.setattr(store, "insert_items", insert_items_slowly)
     placed = place(command)
     assert in_the_middle == [InFlight()]

@@ -317,7 +317,7 @@ def test_a_repeat_of_a_notice_that_is_gone_meanwhile_comes_again_as_the_first(
     assert notice_rows(database) == [("N1", "UNMATCHED", "NO_SUCH_ORDER")]
 
 
-@pytest.mark.parametrize(("attempts", "trips"), [(0, 10), (1, 11)])
+@pytest.mark.parametrize(("attempts", "trips"), [(0, 9), (1, 10)])
 def test_a_first_payment_takes_so_many_round_trips(database, order_id, attempts, trips):
     if attempts:
         an_attempt(database, order_id, "O1")
@@ -327,9 +327,9 @@ def test_a_first_payment_takes_so_many_round_trips(database, order_id, attempts,
     assert session.round_trips - before == trips <= 12
 
 
-def test_a_confirm_of_one_line_takes_five_round_trips(database, order_id):
+def test_a_confirm_of_one_line_takes_four_round_trips(database, order_id):
     ALIPAY.accept()
     session = connection.current()
     before = session.round_trips
     confirm(database.value("SELECT reservation_id FROM oms_order"), order_id)
-    assert session.round_trips - before == 5
+    assert session.round_trips - before == 4

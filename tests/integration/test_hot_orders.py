@@ -114,11 +114,10 @@ def test_a_replay_says_wait_for_as_long_as_the_order_waits(database, skus):
     assert decided.document["order"]["reservation"]["state"] == "RESERVED"
 
 
-def test_stock_that_is_gone_already_is_for_the_queue_to_say(database):
-    """Who asks at once would make every buyer of a flash sale read and refuse on one row."""
-    a_sku(database, HOT, stock=0, hot=True)
+def test_stock_that_goes_while_an_order_waits_is_for_its_turn_to_say(database, skus):
+    """What was gone before is said at once: test_gate.py."""
     order = an_order({HOT: 1})
-    assert order.status == "RESERVING"
+    database.execute("UPDATE ims_sku_stock SET stock = 0 WHERE sku_id = %s", (HOT,))
     assert turn_of(order) == SoldOut()
 
 

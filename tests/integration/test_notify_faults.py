@@ -32,6 +32,7 @@ from tests.support.notices import (
     the_order,
     trail,
 )
+from tests.support.packets import take_apart
 from tests.support.reading import SIGNER as ALIPAY
 
 MONEY_TABLES = ("oms_notice", "oms_order_payment", "oms_order", "oms_order_event", "outbox")
@@ -61,15 +62,16 @@ def die_at(monkeypatch: pytest.MonkeyPatch, statement: int, *, unsent: bool) -> 
     send = connection.Connection._run
     sent = 0
 
-    def send_or_die(self: connection.Connection, sql: Any, arguments: Any) -> Any:
+    def send_or_die(self: connection.Connection, text: str) -> Any:
         nonlocal sent
         sent += 1
         if sent < statement:
-            return send(self, sql, arguments)
+            return send(self, text)
         if sent == statement and not unsent:
-            send(self, sql, arguments)
+            send(self, text)
         raise Died
 
+    take_apart(monkeypatch)
     monkeypatch.setattr(connection.Connection, "_run", send_or_die)
 
 
@@ -242,11 +244,12 @@ def watch_statements(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     run = connection.Connection._run
     started: list[float] = []
 
-    def note_and_run(self: connection.Connection, sql: Any, arguments: Any) -> Any:
-        if sql not in {"BEGIN", "ROLLBACK"}:
+    def note_and_run(self: connection.Connection, text: str) -> Any:
+        if text not in {"BEGIN", "ROLLBACK"}:
             started.append(time.monotonic())
-        return run(self, sql, arguments)
+        return run(self, text)
 
+    take_apart(monkeypatch)
     monkeypatch.setattr(connection.Connection, "_run", note_and_run)
     return started
 

@@ -6,11 +6,14 @@ from decimal import Decimal
 import pytest
 
 from lockstep.db import connection
+from lockstep.db.connection import Connection
+from lockstep.db.errors import DuplicateKey
+from lockstep.db.packet import BYTES_MAX
 from lockstep.db.transaction import read
 from lockstep.errors import InvariantBroken
 from lockstep.inventory.model import ShortLine
+from lockstep.orders import begin, request_store
 from lockstep.orders import place as place_module
-from lockstep.orders import request_store
 from lockstep.orders.model import (
     AmountRefused,
     KeyReused,
@@ -22,7 +25,7 @@ from lockstep.orders.model import (
     SkuUnknown,
 )
 from lockstep.orders.place import place
-from lockstep.orders.query import probe
+from lockstep.orders.query import probe, reload
 from tests.support.builders import (
     a_sku,
     an_order,
@@ -169,18 +172,49 @@ def test_a_taken_order_number_is_drawn_again(database, monkeypatch):
     a_sku(database)
     taken = an_order().order_no
     numbers = iter([taken, taken, "202611300100000000420001"])
-    monkeypatch.setattr(place_module, "new_order_no", lambda *_: next(numbers))
+    monkeypatch.setattr(begin, "new_order_no", lambda *_: next(numbers))
     assert an_order().order_no == "202611300100000000420001"
     assert_at_rest(database)
 
 
-def test_a_one_line_order_takes_eleven_round_trips(database, monkeypatch):
-    a_sku(database)
-    an_order()
-    monkeypatch.setattr("lockstep.orders.read_store.read_order", lambda *_, **__: an_order)
+@pytest.mark.parametrize(("lines", "trips"), [({1001: 1}, 4), ({1001: 1, 1002: 2}, 4)])
+def test_an_order_takes_four_round_trips(database, lines, trips):
+    """The SKUs; the key and the order; all the rest; COMMIT. No look at what was written."""
+    a_sku(database, 1001)
+    a_sku(database, 1002)
+    connection.current()
     before = connection.current().round_trips
-    place(place_command())
-    assert connection.current().round_trips - before == 11
+    an_order(lines)
+    assert connection.current().round_trips - before == trips
+
+
+@pytest.mark.parametrize("hot", [False, True])
+def test_what_is_answered_is_what_was_written(database, hot):
+    a_sku(database, 1001, hot=hot)
+    a_sku(database, 1002, price="5.05")
+    command = place_command({1002: 3, 1001: 1}, note="ring twice")
+    placed = place(command)
+    assert isinstance(placed, Placed)
+    assert placed.order == reload(placed.order.id)
+
+
+def test_a_hundred_lines_go_in_packets_that_no_proxy_minds(database, monkeypatch):
+    for sku_id in range(1001, 1101):
+        a_sku(database, sku_id)
+    sent: list[int] = []
+    together = Connection.send_together
+
+    def measure(session, texts):
+        sent.append(sum(len(text.encode()) for text in texts) if len(texts) > 1 else 0)
+        return together(session, texts)
+
+    monkeypatch.setattr(Connection, "send_together", measure)
+    order = an_order(dict.fromkeys(range(1001, 1101), 2))
+    assert max(sent) <= BYTES_MAX
+    assert len(sent) > 3
+    assert order == reload(order.id)
+    assert database.count("ims_sku_stock", lock_stock=2) == 100
+    assert_at_rest(database)
 
 
 def test_a_row_that_stays_locked_is_in_flight_and_leaves_nothing(database, monkeypatch):
@@ -214,7 +248,7 @@ def test_stock_that_comes_back_before_the_shortage_is_named_is_sold(database, mo
 def test_no_order_is_made_where_every_number_is_taken(database, monkeypatch):
     a_sku(database)
     taken = an_order().order_no
-    monkeypatch.setattr(place_module, "new_order_no", lambda *_: taken)
+    monkeypatch.setattr(begin, "new_order_no", lambda *_: taken)
     with pytest.raises(InvariantBroken, match="no order number of 3 was free"):
         place(place_command())
     assert database.count("oms_order_request") == 1
@@ -232,7 +266,11 @@ def test_a_request_without_its_order_is_a_broken_invariant(database):
 
 def test_a_key_that_is_taken_by_no_request_is_a_broken_invariant(database, monkeypatch):
     a_sku(database)
-    monkeypatch.setattr(request_store, "claim_request", lambda *_: False)
+
+    def taken(*_):
+        raise DuplicateKey("PRIMARY")
+
+    monkeypatch.setattr(request_store, "claim_request", taken)
     with pytest.raises(InvariantBroken, match="by no request"):
         place(place_command())
     assert database.count("oms_order") == 0
@@ -240,7 +278,7 @@ def test_a_key_that_is_taken_by_no_request_is_a_broken_invariant(database, monke
 
 def test_no_order_is_made_under_a_key_that_was_not_claimed(database, monkeypatch):
     a_sku(database)
-    monkeypatch.setattr(request_store, "claim_request", lambda *_: True)
+    monkeypatch.setattr(request_store, "claim_request", lambda *_: None)
     with pytest.raises(InvariantBroken, match="is not there"):
         place(place_command())
     assert [database.count(table) for table in ORDER_TABLES] == [0] * len(ORDER_TABLES)

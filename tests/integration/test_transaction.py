@@ -132,10 +132,11 @@ def test_an_idle_session_that_died_is_replaced_once_and_work_runs_once(skus):
     runs = []
 
     def work(tx):
+        runs.append("begun")
         runs.append(tx.execute(RAISE_STOCK, (1001,)))
 
     in_transaction(work)
-    assert runs == [1]
+    assert runs == ["begun", 1]
     assert connection.current() is not idle
     assert skus.stock(1001) == (11, 0)
 
@@ -157,6 +158,7 @@ def test_a_session_that_dies_in_the_middle_takes_its_statements_along_and_all_ru
 
 def test_a_session_that_dies_when_no_time_is_left_is_to_be_tried_again(skus, no_second_run):
     def work(tx):
+        tx.execute(RAISE_STOCK, (1001,))
         skus.execute(f"KILL {connection.current().thread_id}")
         tx.execute(RAISE_STOCK, (1001,))
 
@@ -286,5 +288,20 @@ def test_a_session_that_cannot_roll_back_is_dropped(skus, monkeypatch):
 
     monkeypatch.setattr(session, "execute", refuse)
     with pytest.raises(ZeroDivisionError):
-        in_transaction(lambda _: 1 // 0)
+        in_transaction(lambda tx: tx.execute(RAISE_STOCK, (1001,)) // 0)
     assert connection.current() is not session
+    assert skus.stock(1001) == (10, 0)
+
+
+def test_a_transaction_without_a_statement_does_not_go_to_the_database(skus):
+    trips = connection.current().round_trips
+    assert in_transaction(lambda _: "nothing") == "nothing"
+    with pytest.raises(ZeroDivisionError):
+        in_transaction(lambda _: 1 // 0)
+    assert connection.current().round_trips == trips
+
+
+def test_begin_takes_no_round_trip_of_its_own(skus):
+    before = connection.current().round_trips
+    in_transaction(lambda tx: tx.execute(RAISE_STOCK, (1001,)))
+    assert connection.current().round_trips - before == 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lockstep.db.connection import Connection
+from tests.support.packets import take_apart
 
 
 def _nothing() -> None:
@@ -35,13 +36,13 @@ def outlive[R](process: Callable[[], R], otherwise: R) -> R:
 
 @contextmanager
 def _around_round_trips(around: Callable[[Connection, Callable[[], Any]], Any]) -> Iterator[None]:
+    """Statements of a packet count one by one."""
+    real = Connection._run
     with pytest.MonkeyPatch.context() as patched:
-        real = Connection._run  # every way from the product to the engine
-
-        def run(session: Connection, *arguments: Any) -> Any:
-            return around(session, lambda: real(session, *arguments))
-
-        patched.setattr(Connection, "_run", run)
+        take_apart(patched)
+        patched.setattr(
+            Connection, "_run", lambda session, text: around(session, lambda: real(session, text))
+        )
         yield
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from infra import migrate
-from lockstep.db import transaction
 from lockstep.db.connection import Connection
 from lockstep.db.errors import ConnectionLost, Contended
+from lockstep.db.packet import Packet
 from lockstep.db.transaction import Tx, in_transaction
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox, relay
@@ -85,15 +85,15 @@ def _a_lost_commit_is_done_again() -> Iterator[None]:
     keys = [""]
 
     def claiming(claim: Any) -> Any:
-        def claimed(tx: Tx, member_id: int, key: str, *more: Any) -> Any:
-            [row] = tx.all("SELECT COUNT(*) AS requests FROM oms_order_request")
+        def claimed(packet: Packet, member_id: int, key: str, *more: Any) -> Any:
+            [row] = packet.all("SELECT COUNT(*) AS requests FROM oms_order_request").rows
             keys.append(f"{key}-{row['requests']}")
-            return claim(tx, member_id, keys[-1], *more)
+            return claim(packet, member_id, keys[-1], *more)
 
         return claimed
 
     def completing(complete: Any) -> Any:
-        return lambda tx, member_id, _, *more: complete(tx, member_id, keys[-1], *more)
+        return lambda packet, member_id, _, *more: complete(packet, member_id, keys[-1], *more)
 
     with ExitStack() as planted:
         planted.enter_context(instead(request_store, "claim_request", claiming))
@@ -105,13 +105,13 @@ def _gone_on_after_a_lock_wait() -> Any:
     """Nothing is rolled back, and the next BEGIN commits the half."""
 
     def make(roll_back: Any) -> Any:
-        def unless_contended(session: Connection) -> None:
+        def unless_contended(tx: Tx) -> None:
             if not isinstance(sys.exception(), Contended):
-                roll_back(session)
+                roll_back(tx)
 
         return unless_contended
 
-    return instead(transaction, "_roll_back", make)
+    return instead(Tx, "roll_back", make)
 
 
 def _a_broken_migration_is_begun_again() -> Any:

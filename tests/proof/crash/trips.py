@@ -24,6 +24,7 @@ from lockstep.alipay import gateway
 from lockstep.alipay.transport import NoAnswer
 from lockstep.db import connection
 from tests.support.dying import Died
+from tests.support.packets import take_apart
 from tests.support.wire import Wire
 
 
@@ -115,6 +116,7 @@ class Trips:
         """From a cold start until the end of the block."""
         connection.discard()
         with pytest.MonkeyPatch.context() as patch:
+            take_apart(patch)
             patch.setattr(connection, "open_session", self._opening(connection.open_session))
             patch.setattr(deployment, "open_session", connection.open_session)
             patch.setattr(gateway, "exchange", self._exchanging(vars(gateway)["exchange"]))

@@ -9,6 +9,7 @@ from lockstep.alipay.answers import Done
 from lockstep.alipay.model import NoticeKind
 from lockstep.orders import unpaid_store
 from lockstep.orders.close import SWEEP, expire
+from lockstep.orders.hold import hold
 from lockstep.orders.model import Order
 from lockstep.orders.place import place
 from lockstep.payments.ask import claim
@@ -251,6 +252,34 @@ def one_key_other_content(given: Given) -> Sequence[Work]:
     a_sku(given.database)
     key = a_new_name()
     return buy(key=key), buy(key=key, note="in blue")
+
+
+@ORDERS.ending(
+    in_any_order(UNPAID, "Placed", "Replayed"),
+    in_any_order(UNPAID, "Placed", "InFlight"),
+)
+def one_key_hot(given: Given) -> Sequence[Work]:
+    """Who would stand in line waits for nobody."""
+    a_sku(given.database, hot=True)
+    return alike(buy(key=a_new_name()))
+
+
+@ORDERS.ending(
+    to(_NOTHING_LEFT, ("OutOfStock", "OutOfStock")),
+)
+def one_key_hot_nothing_left(given: Given) -> Sequence[Work]:
+    a_sku(given.database, stock=0, hot=True)
+    return alike(buy(key=a_new_name()))
+
+
+@ORDERS.ending(
+    to(_LAST_PIECE, ("Held", "OutOfStock")),
+    to(_LAST_PIECE._replace(orders="CLOSED/OUT_OF_STOCK, PENDING_PAYMENT"), ("Held", "Placed")),
+)
+def last_piece_hot(given: Given) -> Sequence[Work]:
+    """The gate shuts when the turn has decided, and not before."""
+    order = an_unpaid_order(given, stock=1, hot=True)
+    return (lambda _: hold(order.id)), buy()
 
 
 @ORDERS.ending(

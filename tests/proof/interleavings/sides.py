@@ -24,6 +24,7 @@ from lockstep.db.connection import Connection
 from lockstep.orders import place
 from lockstep.payments import accept, cancel, conversation
 from tests.support.database import forget_settings
+from tests.support.packets import take_apart
 
 # Whoever waits longer has found a hanging case.
 PATIENCE_SECONDS: Final = 60
@@ -136,6 +137,7 @@ def stepping(*, repeatable_read: bool = False) -> Iterator[None]:
     stands still, so that it retries without a pause and without an end."""
     runs_along = [_OPEN, _CHILDREN, *([] if repeatable_read else [_MESSAGE])]
     with pytest.MonkeyPatch.context() as patch:
+        take_apart(patch)
         patch.setattr(Connection, "_run", _stopping(Connection._run, runs_along))
         standing = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: None)
         for module in (transaction, place, accept, cancel, conversation):
@@ -157,16 +159,16 @@ def stepping(*, repeatable_read: bool = False) -> Iterator[None]:
 
 
 def _stopping(real: Callable[..., Any], runs_along: Sequence[re.Pattern[str]]) -> Any:
-    def run(session: Connection, sql: str, arguments: Any) -> Any:
+    def run(session: Connection, text: str) -> Any:
         side = _here.side
         if side is None:
-            return real(session, sql, arguments)
-        if not any(each.match(sql) for each in runs_along):
-            side.stop(_in_brief(sql))
-            return real(session, sql, arguments)
-        side.runs_along = _in_brief(sql)
+            return real(session, text)
+        if not any(each.match(text) for each in runs_along):
+            side.stop(_in_brief(text))
+            return real(session, text)
+        side.runs_along = _in_brief(text)
         try:
-            return real(session, sql, arguments)
+            return real(session, text)
         finally:
             side.runs_along = None
 

@@ -4,6 +4,8 @@ What every statement may rely on:
 - READ COMMITTED: a guarded UPDATE and a locking read see the newest commit. A guarded UPDATE of
   0 rows keeps no lock, so nothing may be concluded from it later.
 - autocommit is on and transactions are opened by BEGIN: none outlives a frozen Lambda.
+- several statements may go in one text, so that they take one round trip (packet.py); a text that
+  was not made for that is refused.
 - PyMySQL leaves FOUND_ROWS off, so affected rows are rows *changed*: 1 means "I won".
 - the server has shown a certificate for the very name that was asked for, or TLS was switched off
   by name; there is no falling back from the one to the other.
@@ -15,12 +17,13 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, LiteralString
 
 import pymysql
-from pymysql.constants import FIELD_TYPE
+from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions, convert_datetime
 
 from lockstep import secret, settings
@@ -31,9 +34,6 @@ type Arguments = Sequence[object] | Mapping[str, object]
 
 # A server that is there accepts at once; the rest of the time is for its answers.
 CONNECT_SECONDS_MAX: Final = 3
-
-# RDS Proxy pins the connection of a session that sent a longer statement.
-STATEMENT_BYTES_MAX: Final = 16 * 1024
 
 _SQL_MODE: Final = (
     "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
@@ -66,6 +66,16 @@ def _translated() -> Iterator[None]:
         raise translate(error) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine said to one statement: how many rows it changed (or read), the
+    AUTO_INCREMENT id that it drew, the rows that it read."""
+
+    changed: int
+    new_id: int
+    rows: list[Row]
+
+
 class Connection:
     """A session that counts its round trips and raises engine errors by their own names."""
 
@@ -75,45 +85,37 @@ class Connection:
 
     def execute(self, sql: LiteralString, arguments: Arguments = ()) -> int:
         """Run one statement; the number of rows changed (or read)."""
-        return self._run(sql, arguments).rowcount
-
-    def insert(self, sql: LiteralString, arguments: Arguments = ()) -> int:
-        """Run one INSERT; the AUTO_INCREMENT id it drew."""
-        return int(self._run(sql, arguments).lastrowid)
-
-    def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
-        """Run an INSERT, which ends with its VALUES, with a list of ``rows``: one round trip for
-        each STATEMENT_BYTES_MAX of them."""
-        for statement in self._with_lists(sql, rows):
-            self._run(statement, ())
-
-    def _with_lists(self, sql: str, rows: Sequence[Arguments]) -> Iterator[str]:
-        """The driver's own executemany looks for a row of nothing but %s, and where it finds none
-        sends row by row without a word."""
-        head, values, row = sql.rpartition("VALUES")
-        mogrify = self._session.cursor().mogrify
-        written, room = list[str](), 0
-        for text in (mogrify(row.strip(), arguments) for arguments in rows):
-            room -= len(text.encode()) + 1
-            if written and room < 0:
-                yield f"{head}{values} {','.join(written)}"
-                written.clear()
-            if not written:
-                room = STATEMENT_BYTES_MAX - len(sql) - len(text.encode())
-            written.append(text)
-        if written:
-            yield f"{head}{values} {','.join(written)}"
+        return self._run(self.compose(sql, arguments)).rowcount
 
     def one(self, sql: LiteralString, arguments: Arguments = ()) -> Row | None:
         """The only row of a query, or None. Several rows are a programming error."""
-        rows = self.all(sql, arguments)
-        if len(rows) > 1:
-            raise ValueError(f"{len(rows)} rows where at most one was expected")
-        return rows[0] if rows else None
+        return only(self.all(sql, arguments))
 
     def all(self, sql: LiteralString, arguments: Arguments = ()) -> list[Row]:
         """Every row of a query."""
-        return list(self._run(sql, arguments).fetchall())
+        return list(self._run(self.compose(sql, arguments)).fetchall())
+
+    def compose(self, sql: LiteralString, arguments: Arguments = ()) -> str:
+        """The text of one statement. Only the arguments may have a semicolon: the session takes
+        several statements, and nobody is to smuggle one in where a text was put together."""
+        if ";" in sql:
+            raise ValueError("several statements where one was expected")
+        return self._session.cursor().mogrify(sql, arguments or None)
+
+    def send_together(self, texts: Sequence[str]) -> list[Answer]:
+        """Run statements in one round trip, one after the other; what was said to each.
+
+        The first error ends them: those before it are done, those behind it are not. It is raised.
+        """
+        self.round_trips += 1
+        answers = []
+        with self._session.cursor() as cursor, _translated():
+            cursor.execute(";".join(texts))
+            there_is_more: bool | None = True
+            while there_is_more:
+                answers.append(_answer(cursor))
+                there_is_more = cursor.nextset()
+        return answers
 
     def close(self) -> None:
         self._session.close()
@@ -123,12 +125,23 @@ class Connection:
         """The engine's id of this session, as its lock tables show it."""
         return int(self._session.thread_id())  # type: ignore[no-untyped-call]
 
-    def _run(self, sql: LiteralString, arguments: Arguments) -> "pymysql.cursors.DictCursor":
+    def _run(self, text: str) -> "pymysql.cursors.DictCursor":
         self.round_trips += 1
         cursor = self._session.cursor()
         with _translated():
-            cursor.execute(sql, arguments or None)
+            cursor.execute(text)
         return cursor
+
+
+def only(rows: list[Row]) -> Row | None:
+    """The only one of ``rows``, or None. Several are a programming error."""
+    if len(rows) > 1:
+        raise ValueError(f"{len(rows)} rows where at most one was expected")
+    return rows[0] if rows else None
+
+
+def _answer(cursor: "pymysql.cursors.DictCursor") -> Answer:
+    return Answer(cursor.rowcount, int(cursor.lastrowid or 0), list(cursor.fetchall()))
 
 
 def connect(database: settings.DatabaseSettings) -> Connection:
@@ -150,6 +163,7 @@ def open_session[C: pymysql.cursors.Cursor](
         password=password,
         charset="utf8mb4",
         autocommit=True,
+        client_flag=CLIENT.MULTI_STATEMENTS,
         connect_timeout=min(CONNECT_SECONDS_MAX, database.timeout_seconds),
         read_timeout=database.timeout_seconds,
         write_timeout=database.timeout_seconds,

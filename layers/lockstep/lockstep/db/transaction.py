@@ -7,12 +7,14 @@ finds what the first one did. It calls nothing outside the database.
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, LiteralString, Protocol
 
 from lockstep.db import connection
-from lockstep.db.connection import Arguments, Connection, Row
+from lockstep.db.connection import Answer, Arguments, Connection, Row, only
 from lockstep.db.errors import ConnectionLost, Contended, DatabaseFault, DuplicateKey
+from lockstep.db.packet import Packet, with_lists
 from lockstep.errors import InvariantBroken, TimeShort, TryAgain
 from lockstep.observability import count
 
@@ -41,40 +43,74 @@ class RollBack[T](Exception):
 
 
 class Tx:
-    """An open transaction. Store functions take it; only ``in_transaction`` makes one."""
+    """An open transaction. Store functions take it; only ``in_transaction`` makes one.
+
+    BEGIN goes with its first statement, in one round trip.
+    """
 
     def __init__(self, session: Connection, deadline: float) -> None:
         self._session = session
         self._deadline = deadline
+        self.has_begun = False
         self.committed_actions: list[Callable[[], None]] = []
 
     def execute(self, sql: LiteralString, arguments: Arguments = ()) -> int:
-        self._check_time()
-        return self._session.execute(sql, arguments)
+        return self._run(sql, arguments).changed
 
     def insert(self, sql: LiteralString, arguments: Arguments = ()) -> int:
-        self._check_time()
-        return self._session.insert(sql, arguments)
+        return self._run(sql, arguments).new_id
 
     def insert_many(self, sql: LiteralString, rows: Sequence[Arguments]) -> None:
-        self._check_time()
-        self._session.insert_many(sql, rows)
+        for text in with_lists(self._session, sql, rows):
+            self._send([text])
 
     def one(self, sql: LiteralString, arguments: Arguments = ()) -> Row | None:
-        self._check_time()
-        return self._session.one(sql, arguments)
+        return only(self.all(sql, arguments))
 
     def all(self, sql: LiteralString, arguments: Arguments = ()) -> list[Row]:
-        self._check_time()
-        return self._session.all(sql, arguments)
+        return self._run(sql, arguments).rows
+
+    @contextmanager
+    def packet(self) -> Iterator[Packet]:
+        """What is written to it in the block is sent at the end of the block."""
+        packet = Packet(self._session, self._send)
+        yield packet
+        packet.send()
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run ``action`` once this transaction is durable. It must not raise."""
         self.committed_actions.append(action)
 
-    def _check_time(self) -> None:
+    def commit(self) -> None:
+        if self.has_begun:
+            self._session.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """A session that cannot roll back is dropped: its end rolls back for it."""
+        if not self.has_begun:
+            return
+        try:
+            self._session.execute("ROLLBACK")
+        except DatabaseFault:
+            connection.discard()
+
+    def _run(self, sql: LiteralString, arguments: Arguments) -> Answer:
+        return self._send([self._session.compose(sql, arguments)])[0]
+
+    def _send(self, texts: Sequence[str]) -> list[Answer]:
         if time.monotonic() > self._deadline:
             raise TimeShort("the operation's time is over")
+        if self.has_begun:
+            return self._session.send_together(texts)
+        self.has_begun = True
+        try:
+            return self._session.send_together(["BEGIN", *texts])[1:]
+        except ConnectionLost:
+            # It had died while it was idle, so once more on a new one. To connect is not tried
+            # twice: it takes as long as a caller may wait.
+            connection.discard()
+            self._session = connection.current()
+            return self._session.send_together(["BEGIN", *texts])[1:]
 
 
 def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN_SECONDS) -> T:
@@ -101,44 +137,22 @@ def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN
 
 
 def _once[T](work: Callable[[Tx], T], deadline: float) -> T:
-    session = _begin()
-    tx = Tx(session, deadline)
+    tx = Tx(connection.current(), deadline)
     try:
         outcome = work(tx)
-        session.execute("COMMIT")
+        tx.commit()
     except RollBack as leave:
-        _roll_back(session)
+        tx.roll_back()
         return leave.outcome  # type: ignore[no-any-return]
     except ConnectionLost:
         connection.discard()
         raise
     except BaseException:
-        _roll_back(session)
+        tx.roll_back()
         raise
     for action in tx.committed_actions:
         action()
     return outcome
-
-
-def _begin() -> Connection:
-    """BEGIN; on a session that had died while it was idle, once more on a new one. To connect is
-    not tried twice: it takes as long as a caller may wait."""
-    session = connection.current()
-    try:
-        session.execute("BEGIN")
-    except ConnectionLost:
-        connection.discard()
-        session = connection.current()
-        session.execute("BEGIN")
-    return session
-
-
-def _roll_back(session: Connection) -> None:
-    """A session that cannot roll back is dropped: its end rolls back for it."""
-    try:
-        session.execute("ROLLBACK")
-    except DatabaseFault:
-        connection.discard()
 
 
 def read[T](query: Callable[[Reader], T]) -> T:

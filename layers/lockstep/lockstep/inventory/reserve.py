@@ -5,6 +5,7 @@ from datetime import datetime
 
 from lockstep import fingerprint
 from lockstep.db.errors import DuplicateKey
+from lockstep.db.packet import Packet, Reply
 from lockstep.db.transaction import Tx
 from lockstep.errors import InvariantBroken
 from lockstep.inventory import store
@@ -31,6 +32,22 @@ def reserve(
         if not store.hold_stock(tx, sku_id, lines[sku_id]):
             return Short(sku_id)
     return Held(repeated=False, state=ReservationState.RESERVED)
+
+
+def reserve_new(
+    packet: Packet,
+    reservation_id: str,
+    order_id: int,
+    lines: Mapping[int, int],
+    expires_at: datetime,
+) -> list[Reply]:
+    """The same for an order that this transaction has made, so that nothing can have come before
+    it: the whole hold in a packet. A reply for each SKU; unless each changed its row, the caller
+    rolls back."""
+    request_hash = fingerprint.of_reservation(order_id, lines)
+    store.insert_reservation(packet, reservation_id, order_id, request_hash, expires_at)
+    store.insert_items(packet, reservation_id, lines)
+    return [store.ask_to_hold(packet, sku_id, lines[sku_id]) for sku_id in sorted(lines)]
 
 
 def _answer_repeat(tx: Tx, reservation_id: str, request_hash: str) -> Held | Refused:

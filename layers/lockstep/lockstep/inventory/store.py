@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from lockstep.db.packet import Packet, Reply, Writer
 from lockstep.db.transaction import Reader, Tx
 from lockstep.inventory.model import Reservation, ReservationState, Sku, number_of
 
@@ -36,6 +37,11 @@ WHERE sku_id = %(sku_id)s
 def hold_stock(tx: Tx, sku_id: int, quantity: int) -> bool:
     """False: not that many are available. Nothing is locked then."""
     return tx.execute(HOLD_STOCK, {"sku_id": sku_id, "quantity": quantity}) == 1
+
+
+def ask_to_hold(packet: Packet, sku_id: int, quantity: int) -> Reply:
+    """Its reply has changed one row, or not that many are available."""
+    return packet.execute(HOLD_STOCK, {"sku_id": sku_id, "quantity": quantity})
 
 
 SELL_STOCK: Final = """
@@ -74,11 +80,11 @@ VALUES (%s, %s, %s, %s, 'RESERVED', %s)
 
 
 def insert_reservation(
-    tx: Tx, reservation_id: str, order_id: int, request_hash: str, expires_at: datetime
+    writer: Writer, reservation_id: str, order_id: int, request_hash: str, expires_at: datetime
 ) -> None:
     """Raises DuplicateKey if the reservation, or a tombstone of it, exists."""
     n = number_of(reservation_id)
-    tx.insert(INSERT_RESERVATION, (reservation_id, order_id, n, request_hash, expires_at))
+    writer.insert(INSERT_RESERVATION, (reservation_id, order_id, n, request_hash, expires_at))
 
 
 INSERT_TOMBSTONE: Final = """
@@ -98,8 +104,8 @@ VALUES (%s, %s, %s)
 """
 
 
-def insert_items(tx: Tx, reservation_id: str, lines: Mapping[int, int]) -> None:
-    tx.insert_many(
+def insert_items(writer: Writer, reservation_id: str, lines: Mapping[int, int]) -> None:
+    writer.insert_many(
         INSERT_ITEMS, [(reservation_id, sku_id, lines[sku_id]) for sku_id in sorted(lines)]
     )
 

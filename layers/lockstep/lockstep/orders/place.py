@@ -1,27 +1,27 @@
 """Place an order, once per idempotency key."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Final
 
 from lockstep import fingerprint, settings
-from lockstep.db.errors import ConnectionLost, DuplicateKey, LockNotAvailable
+from lockstep.db.errors import ConnectionLost, LockNotAvailable
 from lockstep.db.transaction import WITHIN_SECONDS, Reader, RollBack, Tx, in_transaction, read
 from lockstep.errors import InvariantBroken, TryAgain
 from lockstep.inventory import store as stock
-from lockstep.inventory.model import Refused, Short, ShortLine, Sku, reservation_id_of
-from lockstep.inventory.reserve import reserve
+from lockstep.inventory.model import ReservationState, Sku
 from lockstep.money import PAYABLE_MAX
-from lockstep.order_no import new_order_no
-from lockstep.orders import read_store, request_store, store
-from lockstep.orders.hold import line_up
+from lockstep.orders import gate, request_store
+from lockstep.orders.begin import KeyTaken, StockShort, claim_and_insert, write_rest
 from lockstep.orders.model import (
     AmountRefused,
     InFlight,
     KeyReused,
+    Order,
     OrderLine,
     OrderStatus,
     OutOfStock,
@@ -33,26 +33,19 @@ from lockstep.orders.model import (
 )
 from lockstep.orders.query import reload
 
-# Four random digits: two orders of one shard in one millisecond meet once in ten thousand.
-_ORDER_NO_TRIES: Final = 3
 # Stock that comes and goes under our eyes; after that the client may ask again.
 _SHORTAGE_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Existing:
-    """The key's order; ``created`` if this very call made it."""
+    """The key's order, made by another call."""
 
     order_id: int
-    created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _StockShort:
-    """Some line could not be held, and nothing was kept."""
-
-
-type _Decision = _Existing | InFlight | KeyReused | SkuUnknown | AmountRefused | _StockShort
+type _Known = _Existing | InFlight | KeyReused
+type _Decision = Placed | _Known | SkuUnknown | AmountRefused | OutOfStock | StockShort
 
 
 def place(command: PlaceOrder) -> PlaceOutcome:
@@ -61,8 +54,9 @@ def place(command: PlaceOrder) -> PlaceOutcome:
     Guard: the key is new; every SKU is on sale; the sum is what the member expects; stock is
     available. Effect: request, order, lines, event and hold in one transaction; a refusal leaves
     no row. Lock order: request key, order, reservation, SKUs ascending. Repeat: Replayed.
-    A row that stays locked too long is InFlight: the same key may be sent again. Raises
-    TryAgain where there is no database to decide it.
+    A row that stays locked too long is InFlight: the same key may be sent again. For a hot SKU
+    nobody waits for a key, and the gate refuses before anything is written. Raises TryAgain where
+    there is no database to decide it.
     """
     deadline = time.monotonic() + WITHIN_SECONDS
     for _ in range(_SHORTAGE_TRIES):
@@ -73,7 +67,7 @@ def place(command: PlaceOrder) -> PlaceOutcome:
             if isinstance(fault.__cause__, ConnectionLost):
                 raise  # nobody is deciding anything
             break
-        if not isinstance(decision, _StockShort):
+        if not isinstance(decision, StockShort):
             return _answer(decision)
         shortage = read(partial(_shortage, command=command))
         if shortage is not None:
@@ -82,154 +76,103 @@ def place(command: PlaceOrder) -> PlaceOutcome:
     return InFlight()
 
 
-def _answer(
-    decision: _Existing | InFlight | KeyReused | SkuUnknown | AmountRefused,
-) -> PlaceOutcome:
-    if not isinstance(decision, _Existing):
-        return decision
-    order = reload(decision.order_id)
-    return Placed(order) if decision.created else Replayed(order)
+def _answer(decision: Placed | _Known | SkuUnknown | AmountRefused | OutOfStock) -> PlaceOutcome:
+    return Replayed(reload(decision.order_id)) if isinstance(decision, _Existing) else decision
 
 
 def _decide(tx: Tx, command: PlaceOrder) -> _Decision:
     request_hash = fingerprint.of_order_request(
         command.lines, command.note, command.expected_amount
     )
-    if not request_store.claim_request(
-        tx, command.member_id, command.idempotency_key, request_hash
-    ):
-        return _answer_known_key(tx, command, request_hash)
     skus = stock.read_skus(tx, command.lines)
-    lines = _price(skus, command)
-    pay_amount = sum((line.amount for line in lines), Decimal(0))
-    _check_amount(pay_amount, command.expected_amount)
-    now = next(iter(skus.values())).now
+    # A known key goes before every refusal, but only who would be refused has to look for it.
+    refusal = _refusal(tx, command, skus)
+    if refusal is not None:
+        raise RollBack(_answer_known_key(tx, command, request_hash) or refusal)
     turn_sku_id = min((sku.sku_id for sku in skus.values() if sku.hot), default=None)
-    order_id = _write(tx, command, lines, pay_amount, now, turn_sku_id)
-    return _Existing(order_id, created=True)
+    try:
+        order = claim_and_insert(
+            tx, command, request_hash, _draft(command, skus, turn_sku_id is not None), turn_sku_id
+        )
+    except LockNotAvailable:
+        return InFlight()
+    except KeyTaken:
+        known = _answer_known_key(tx, command, request_hash)
+        if known is None:  # our failed INSERT keeps it from going
+            raise InvariantBroken("a key is taken by no request") from None
+        return known
+    write_rest(tx, command, order)
+    return Placed(order)
 
 
-def _answer_known_key(
-    tx: Tx, command: PlaceOrder, request_hash: str
-) -> _Existing | InFlight | KeyReused:
+def _answer_known_key(tx: Tx, command: PlaceOrder, request_hash: str) -> _Known | None:
+    """What the key's request comes to; None if there is none. Waits for nobody."""
     try:
         request = request_store.read_request(tx, command.member_id, command.idempotency_key)
     except LockNotAvailable:
         return InFlight()
-    if request is None:  # our failed INSERT keeps it from going
-        raise InvariantBroken("a key is taken by no request")
+    if request is None:
+        return None
     if request.request_hash != request_hash:
         return KeyReused()
     if request.order_id is None:
         raise InvariantBroken("a request was committed without its order")
-    return _Existing(request.order_id, created=False)
+    return _Existing(request.order_id)
 
 
-def _price(skus: dict[int, Sku], command: PlaceOrder) -> tuple[OrderLine, ...]:
+def _refusal(
+    reader: Reader, command: PlaceOrder, skus: Mapping[int, Sku]
+) -> SkuUnknown | AmountRefused | OutOfStock | None:
     missing = tuple(i for i in command.lines if i not in skus or not skus[i].on_sale)
     if missing:
-        raise RollBack(SkuUnknown(missing))
-    return tuple(
-        OrderLine(
-            sku_id, skus[sku_id].title, quantity, skus[sku_id].price, skus[sku_id].price * quantity
-        )
-        for sku_id, quantity in command.lines.items()
-    )
+        return SkuUnknown(missing)
+    pay_amount = sum((skus[i].price * n for i, n in command.lines.items()), Decimal(0))
+    amount_refused = _refuse_amount(pay_amount, command.expected_amount)
+    if amount_refused is not None:
+        return amount_refused
+    return gate.shortage(reader, command, skus) if gate.is_shut(skus) else None
 
 
-def _check_amount(pay_amount: Decimal, expected: Decimal | None) -> None:
+def _refuse_amount(pay_amount: Decimal, expected: Decimal | None) -> AmountRefused | None:
     if expected is not None and expected != pay_amount:
-        raise RollBack(AmountRefused("AMOUNT_CHANGED", pay_amount))
+        return AmountRefused("AMOUNT_CHANGED", pay_amount)
     if pay_amount == 0:
-        raise RollBack(AmountRefused("AMOUNT_ZERO", pay_amount))
+        return AmountRefused("AMOUNT_ZERO", pay_amount)
     if pay_amount > PAYABLE_MAX:
-        raise RollBack(AmountRefused("AMOUNT_TOO_LARGE", pay_amount))
+        return AmountRefused("AMOUNT_TOO_LARGE", pay_amount)
+    return None
 
 
-def _write(
-    tx: Tx,
-    command: PlaceOrder,
-    lines: tuple[OrderLine, ...],
-    pay_amount: Decimal,
-    now: datetime,
-    turn_sku_id: int | None,
-) -> int:
-    """All of it, the SKU rows last: they are what other buyers wait for."""
-    queued = turn_sku_id is not None
-    status = OrderStatus.RESERVING if queued else OrderStatus.PENDING_PAYMENT
-    # A queued order's time starts when its hold is taken.
-    expires_at = None if queued else now + timedelta(seconds=settings.order_ttl_seconds())
-    reservation_id, order_id = _insert_order(
-        tx, command, status, pay_amount, turn_sku_id, now, expires_at
+def _draft(command: PlaceOrder, skus: Mapping[int, Sku], is_queued: bool) -> Order:
+    """The order as it will be, without its id and numbers."""
+    now = next(iter(skus.values())).now
+    lines = tuple(
+        OrderLine(i, skus[i].title, n, skus[i].price, skus[i].price * n)
+        for i, n in sorted(command.lines.items())
     )
-    store.insert_items(tx, order_id, lines)
-    actor = f"member:{command.member_id}"
-    store.append_event(tx, order_id, OrderStatus.NONE, status, actor, "PLACED")
-    if not request_store.complete_request(tx, command.member_id, command.idempotency_key, order_id):
-        raise InvariantBroken("the request claimed by this transaction is not there")
-    if expires_at is None:
-        line_up(tx, order_id, reservation_id)
-    else:
-        _hold(tx, reservation_id, order_id, command, expires_at)
-    return order_id
-
-
-def _hold(
-    tx: Tx, reservation_id: str, order_id: int, command: PlaceOrder, expires_at: datetime
-) -> None:
-    hold_until = expires_at + timedelta(seconds=settings.hold_grace_seconds())
-    match reserve(tx, reservation_id, order_id, command.lines, hold_until):
-        case Short():
-            raise RollBack(_StockShort())
-        case Refused(code):
-            raise InvariantBroken(f"a new order's hold was refused: {code}")
-
-
-def _insert_order(
-    tx: Tx,
-    command: PlaceOrder,
-    status: OrderStatus,
-    pay_amount: Decimal,
-    turn_sku_id: int | None,
-    now: datetime,
-    expires_at: datetime | None,
-) -> tuple[str, int]:
-    """The id of the order's first hold, and the order's id."""
-    for _ in range(_ORDER_NO_TRIES):
-        order_no = new_order_no(now, command.member_id)
-        reservation_id = reservation_id_of(order_no, 1)
-        try:
-            order_id = store.insert_order(
-                tx,
-                order_no,
-                command.member_id,
-                status,
-                pay_amount,
-                command.note,
-                reservation_id,
-                turn_sku_id,
-                now,
-                expires_at,
-            )
-        except DuplicateKey as taken:
-            if taken.key != "uk_order_no":
-                raise
-        else:
-            return reservation_id, order_id
-    raise InvariantBroken(f"no order number of {_ORDER_NO_TRIES} was free")
+    pay_amount = sum((line.amount for line in lines), Decimal(0))
+    return Order(
+        id=0,
+        order_no="",
+        member_id=command.member_id,
+        status=OrderStatus.RESERVING if is_queued else OrderStatus.PENDING_PAYMENT,
+        close_reason=None,
+        cancel_requested_at=None,
+        total_amount=pay_amount,
+        pay_amount=pay_amount,
+        paid_amount=Decimal("0.00"),
+        refunded_amount=Decimal("0.00"),
+        note=command.note,
+        reservation_id=None,
+        reservation_state=None if is_queued else ReservationState.RESERVED,
+        created_at=now,
+        # A queued order's time starts when its hold is taken.
+        expires_at=None if is_queued else now + timedelta(seconds=settings.order_ttl_seconds()),
+        paid_at=None,
+        lines=lines,
+    )
 
 
 def _shortage(reader: Reader, command: PlaceOrder) -> OutOfStock | None:
     """Every line that is short right now, or None if none is any more."""
-    skus = stock.read_skus(reader, command.lines)
-    short = tuple(
-        ShortLine(sku_id, wanted, skus[sku_id].available)
-        for sku_id, wanted in command.lines.items()
-        if sku_id in skus and skus[sku_id].available < wanted
-    )
-    if not short:
-        return None
-    own_orders = read_store.read_own_holds(
-        reader, command.member_id, [line.sku_id for line in short]
-    )
-    return OutOfStock(short, own_orders)
+    return gate.shortage(reader, command, stock.read_skus(reader, command.lines))

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from lockstep.db.errors import DuplicateKey
-from lockstep.db.transaction import Reader, Tx
+from lockstep.db.packet import Packet, Reply
+from lockstep.db.transaction import Reader
 from lockstep.orders.model import OrderRequest, RequestState
 
 CLAIM_REQUEST: Final = """
@@ -12,13 +12,10 @@ VALUES (%s, %s, %s, 'PROCESSING')
 """
 
 
-def claim_request(tx: Tx, member_id: int, key: str, request_hash: str) -> bool:
-    """False: the key is taken. Waits for the transaction that is taking it, if there is one."""
-    try:
-        tx.insert(CLAIM_REQUEST, (member_id, key, request_hash))
-    except DuplicateKey:
-        return False
-    return True
+def claim_request(packet: Packet, member_id: int, key: str, request_hash: str) -> None:
+    """DuplicateKey('PRIMARY') if the key is taken. Waits for the transaction that is taking it, if
+    there is one."""
+    packet.insert(CLAIM_REQUEST, (member_id, key, request_hash))
 
 
 COMPLETE_REQUEST: Final = """
@@ -31,8 +28,9 @@ WHERE member_id = %s
 """
 
 
-def complete_request(tx: Tx, member_id: int, key: str, order_id: int) -> bool:
-    return tx.execute(COMPLETE_REQUEST, (order_id, member_id, key)) == 1
+def complete_request(packet: Packet, member_id: int, key: str, order_id: int) -> Reply:
+    """Its reply has changed one row, or there is no request that this transaction claimed."""
+    return packet.execute(COMPLETE_REQUEST, (order_id, member_id, key))
 
 
 # FOR SHARE sees the newest commit and never asks for more than the failed INSERT holds; NOWAIT
@@ -52,3 +50,8 @@ def read_request(reader: Reader, member_id: int, key: str) -> OrderRequest | Non
     if row is None:
         return None
     return OrderRequest(row["request_hash"], RequestState(row["state"]), row["order_id"])
+
+
+def ask_request(packet: Packet, member_id: int, key: str) -> None:
+    """LockNotAvailable while the key's request is being decided; else nothing."""
+    packet.all(READ_REQUEST, (member_id, key))

@@ -6,13 +6,20 @@ that the legal-pairs foreign key can judge it; 0 affected rows mean that somebod
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from lockstep.db.connection import Row
+from lockstep.db.packet import Packet, Reply, Writer
 from lockstep.db.transaction import Tx
-from lockstep.orders.model import CloseReason, LockedOrder, OrderLine, OrderStatus, TradedOrder
+from lockstep.orders.model import (
+    CloseReason,
+    LockedOrder,
+    Order,
+    OrderLine,
+    OrderStatus,
+    TradedOrder,
+)
 
 # --- writing an order ----------------------------------------------------------------------------
 
@@ -24,21 +31,23 @@ VALUES (%s, %s, %s, 'NONE', %s, %s, %s, %s, %s, %s, %s)
 """
 
 
-def insert_order(
-    tx: Tx,
-    order_no: str,
-    member_id: int,
-    status: OrderStatus,
-    pay_amount: Decimal,
-    note: str | None,
-    reservation_id: str,
-    turn_sku_id: int | None,
-    created_at: datetime,
-    expires_at: datetime | None,
-) -> int:
-    """The new order's id. Raises DuplicateKey('uk_order_no') if the number is taken."""
-    columns = (order_no, member_id, status, pay_amount, pay_amount, note, reservation_id)
-    return tx.insert(INSERT_ORDER, (*columns, turn_sku_id, created_at, expires_at))
+def insert_order(packet: Packet, order: Order, turn_sku_id: int | None) -> Reply:
+    """Its reply has the new order's id. DuplicateKey('uk_order_no') if the number is taken."""
+    return packet.insert(
+        INSERT_ORDER,
+        (
+            order.order_no,
+            order.member_id,
+            order.status,
+            order.total_amount,
+            order.pay_amount,
+            order.note,
+            order.reservation_id,
+            turn_sku_id,
+            order.created_at,
+            order.expires_at,
+        ),
+    )
 
 
 INSERT_ITEMS: Final = """
@@ -47,8 +56,8 @@ VALUES (%s, %s, %s, %s, %s, %s)
 """
 
 
-def insert_items(tx: Tx, order_id: int, lines: Iterable[OrderLine]) -> None:
-    tx.insert_many(
+def insert_items(writer: Writer, order_id: int, lines: Iterable[OrderLine]) -> None:
+    writer.insert_many(
         INSERT_ITEMS,
         [
             (order_id, line.sku_id, line.title, line.quantity, line.price, line.amount)
@@ -64,7 +73,7 @@ VALUES (%s, %s, %s, %s, %s, %s)
 
 
 def append_event(
-    tx: Tx,
+    writer: Writer,
     order_id: int,
     from_status: OrderStatus,
     to_status: OrderStatus,
@@ -74,7 +83,7 @@ def append_event(
 ) -> None:
     """One line of the trail, in the transaction of the change that it tells."""
     text = None if evidence is None else json.dumps(evidence, sort_keys=True)
-    tx.insert(INSERT_EVENT, (order_id, from_status, to_status, actor, reason, text))
+    writer.insert(INSERT_EVENT, (order_id, from_status, to_status, actor, reason, text))
 
 
 # --- transitions ---------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ class Orders(Refunds):
         if expected is not None and expected != pay:
             return Said(409, "AMOUNT_CHANGED", {"pay_amount": pay})
         order = Order(f"{len(self.orders) + 1}", member, lines, pay, self.now)
-        if any(self.skus[sku].hot for sku in lines):
+        hot = [self.skus[sku] for sku in lines if self.skus[sku].hot]
+        if hot and all(sku.available > 0 for sku in hot):
             order.become("RESERVING")
             self.stage("reserve", order.hold)
         elif short := self.short_of(lines):
