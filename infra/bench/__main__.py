@@ -46,6 +46,7 @@ def main(words: Sequence[str]) -> None:
 def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     if OF_OSCAR & set(sizes.only):
         oscar.ensure()
+    cold = cold_import_ratio() if COLD in sizes.only else None
     with a_ground(BENCH_HOME, SCHEMA) as ground:
         machine = ground.says()
         _say("", *machine, "")
@@ -60,7 +61,7 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         _say("", *table.lines())
     found = ratios.of_rows(bench.rows)
     values = {name: round(ratio.value, 3) for name, ratio in found.items()}
-    if COLD in sizes.only and (cold := cold_import_ratio()) is not None:
+    if cold is not None:
         values["cold_import"] = round(cold, 3)
     document = {
         "machine": "; ".join(machine),

@@ -16,5 +16,6 @@ def cold_import_ratio() -> float | None:
     done = subprocess.run(
         [sys.executable, "-m", MEASURED_BY, "--json"], check=True, stdout=subprocess.PIPE, text=True
     )
-    workers = json.loads(done.stdout)["workers"]
+    # What it has to build first it says before.
+    workers = json.loads(done.stdout[done.stdout.index("{") :])["workers"]
     return max(float(worker["ratio"]) for worker in workers.values())

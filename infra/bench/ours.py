@@ -20,7 +20,7 @@ from infra.measuring.ground import Ground
 from lockstep.db import connection
 from lockstep.inventory.model import reservation_id_of
 from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, StockCommand
-from lockstep.orders.model import Placed, PlaceOrder
+from lockstep.orders.model import OutOfStock, Placed, PlaceOrder
 from lockstep.orders.place import place
 
 
@@ -107,6 +107,40 @@ class OurPlace:
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [placed] = ground.row("SELECT COUNT(*) FROM oms_order")
         return Verdict(placed, abs(placed - outcome.done), our_rows.broken(ground, at_rest=True))
+
+
+@dataclass(frozen=True)
+class OurGate:
+    """Orders for a hot SKU of which nothing is left: refused at once, without a row."""
+
+    skus: int = 1
+
+    name: ClassVar[str] = "ours: place, sold out"
+    may_lose: ClassVar[bool] = False
+
+    def prepare(self, ground: Ground) -> None:
+        our_rows.clear(ground)
+        our_rows.add_skus(ground, self.skus, 0, hot=True)
+
+    @contextmanager
+    def client(self, seat: Seat) -> Iterator[Client]:
+        numbers = count(seat.number + 1, seat.clients)
+
+        def act() -> int:
+            n = next(numbers)
+            outcome = place(PlaceOrder(n, f"key-{n}", {1 + n % self.skus: 1}, None, None))
+            if not isinstance(outcome, OutOfStock):
+                raise WentWrong(f"an order that is not refused: {outcome}")
+            return 1
+
+        with own_session():
+            yield Client(act)
+
+    def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
+        [rows] = ground.row(
+            "SELECT (SELECT COUNT(*) FROM oms_order) + (SELECT COUNT(*) FROM oms_order_request)"
+        )
+        return Verdict(outcome.done, 0, [f"{rows} rows were left"] if rows else [])
 
 
 # --- how they are called -------------------------------------------------------------------------

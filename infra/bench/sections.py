@@ -11,7 +11,7 @@ from infra.bench.naive import CheckThenUpdate
 from infra.bench.oscar import OscarAllocate
 from infra.bench.our_notice import OurNotice
 from infra.bench.our_reserve import DEPLOYED, OurReserve
-from infra.bench.ours import OurFinish, OurPlace
+from infra.bench.ours import OurFinish, OurGate, OurPlace
 from infra.bench.rows import Case, Row, interleaved
 from infra.bench.seed_orders import SeedNotice, SeedPlace
 from infra.bench.seeds import SeedFinish, SeedReserve
@@ -132,7 +132,8 @@ def orders(bench: Bench) -> None:
     in_line = [
         Case("place_hot", OurPlace(1, hot=True), clients, w) for w in WAITS for clients in (8, 64)
     ]
-    bench.measure("in line", in_line, 1)
+    gate = [Case("gate", OurGate(), clients, wait) for wait in WAITS for clients in (8, 64)]
+    bench.measure("in line", [*in_line, *gate], 1)
 
 
 def notices(bench: Bench) -> None:

@@ -1,7 +1,7 @@
 """The tables of a run: each section with a column for each round-trip time, then the ratios."""
 
 from collections.abc import Mapping, Sequence
-from math import nan
+from math import isnan, nan
 from typing import Final
 
 from infra.bench.ratios import THRESHOLDS
@@ -10,7 +10,7 @@ from infra.measuring.table import Table, Way
 
 COLUMNS: Final = (
     *("0 ms: a second", "p50 ms", "p99 ms", "1 ms: a second", "p50 ms", "p99 ms"),
-    *("round trips", "lost"),
+    *("round trips / 1,000", "lost"),
 )
 QUESTIONS: Final = {
     "scan": "Holds on one hot SKU: how large a batch",
@@ -18,7 +18,7 @@ QUESTIONS: Final = {
     "hot": "Holds on one hot SKU: ours beside the seeds' reserve",
     "confirm": "Confirm on one hot SKU",
     "place": "Orders with their holds, a thousand SKUs",
-    "in line": "Orders for one hot SKU, which line up for it",
+    "in line": "Orders for one hot SKU: they line up for it, or are told that none is left",
     "release": "Release on one hot SKU",
     "cancel": "Cancel on one hot SKU",
     "notice": "Payment notices",
@@ -41,7 +41,7 @@ def _table(section: str, rows: Sequence[Row]) -> Table:
         QUESTIONS[section],
         COLUMNS,
         ways,
-        f"Medians of {' or '.join(map(str, runs))} runs; round trips for one order, "
+        f"Medians of {' or '.join(map(str, runs))} runs; round trips for a thousand orders, "
         "latencies of a call or a transaction.",
     )
 
@@ -55,7 +55,11 @@ def _figures(rows: Sequence[Row]) -> list[float]:
             if row is None
             else [round(row.per_second), row.millis(0.5), row.millis(0.99)]
         )
-    return [*figures, rows[0].trips, max(row.lost for row in rows)]
+    return [*figures, _thousand(rows[0].trips), max(row.lost for row in rows)]
+
+
+def _thousand(trips: float) -> float:
+    return nan if isnan(trips) else round(trips * 1000)
 
 
 def ratio_lines(ratios: Mapping[str, float]) -> list[str]:

@@ -19,7 +19,7 @@ from infra.bench.naive import CheckThenUpdate
 from infra.bench.oscar import OscarAllocate
 from infra.bench.our_notice import OurNotice
 from infra.bench.our_reserve import OurReserve
-from infra.bench.ours import OurFinish, OurPlace
+from infra.bench.ours import OurFinish, OurGate, OurPlace
 from infra.bench.picture import BARS, NotWhole, draw
 from infra.bench.rows import Case, Row, run_once
 from infra.bench.seed_orders import SeedNotice, SeedPlace
@@ -38,6 +38,7 @@ SAFE = (
     OurFinish("release", 30, 10),
     OurPlace(10),
     OurPlace(1, hot=True),
+    OurGate(),
     OurNotice(10),
     SeedReserve(),
     SeedReserve(skus=10),
