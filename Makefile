@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: demo up down token catalogue purge alipay-check sizes check test proof experiments model lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: bench bench-picture demo up down token catalogue purge alipay-check sizes check test proof experiments model lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -52,6 +52,13 @@ proof: ready ## crash points, interleavings, arrival orders, guards, a model, ho
 SIZES := only rounds stock rows runs threads seconds
 experiments: ready ## what the rules rest on, measured here beside published figures; rows=20000 for less
 	@$(PY) -m infra.experiments $(foreach name,$(SIZES),$(if $($(name)),--$(name) "$($(name))"))
+
+BENCH := only repeats seconds
+bench: ready ## ours beside the seeds, other shops and the engine's limits, in one run; only=hot for a part
+	@$(PY) -m infra.bench $(foreach name,$(BENCH),$(if $($(name)),--$(name) "$($(name))"))
+
+bench-picture: ready ## draw the last whole run of make bench for the READMEs
+	@$(PY) -m infra.bench.picture
 
 model: ready ## a flash sale and a busy day, from the measured figures; buyers=1000000 region=cn-north-1 …
 	@$(PY) -m infra.load

@@ -5,8 +5,7 @@
     keys       what a primary key costs: BIGINT, ordered and random UUIDs
     hot_row    one row that everybody updates, against a thousand
 
-    ground     the MySQL that they run on, and what it and the machine are
-    measured   what an experiment comes to, and how it is shown
+    threads    who acts in them: threads that meet, each with a session
 
 Each sets a published figure beside what it measured here. Where a rule of ours is the question,
 "ours" is the product's own operation on its own tables; the other ways are the shortest SQL.

@@ -4,8 +4,9 @@ from functools import partial
 from typing import Final
 
 from infra.experiments import orders
-from infra.experiments.ground import Ground, Session, a_second
-from infra.experiments.measured import Table, Way
+from infra.experiments.threads import a_second
+from infra.measuring.ground import Ground, Session
+from infra.measuring.table import Table, Way
 
 ROWS: Final = 1000
 HOT_SKU, COLD_SKU, MARKED_SKU = 930_001, 940_001, 950_001

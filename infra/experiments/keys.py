@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from infra.experiments.ground import Ground
-from infra.experiments.measured import Table, Way
+from infra.measuring.ground import Ground
+from infra.measuring.table import Table, Way
 
 BATCH: Final = 1000
 MEMBERS: Final = 100_000

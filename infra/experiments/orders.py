@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final, NoReturn
 
-from infra.experiments.ground import Ground
+from infra.measuring.ground import Ground
 from lockstep.alipay.model import NoticeKind, TradeNotice
 from lockstep.orders.model import Closed, Order, OutOfStock, Placed, PlaceOrder
 from lockstep.orders.place import place

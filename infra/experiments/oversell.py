@@ -6,8 +6,9 @@ from typing import Final
 from pymysql.cursors import Cursor
 
 from infra.experiments import orders
-from infra.experiments.ground import Ground, Session, crowd
-from infra.experiments.measured import Table, Way
+from infra.experiments.threads import crowd
+from infra.measuring.ground import Ground, Session
+from infra.measuring.table import Table, Way
 
 SKU: Final = 920_001
 # To each piece: whoever writes what he read sells on and on, since others put back what was sold.

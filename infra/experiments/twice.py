@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from infra.experiments import orders
-from infra.experiments.ground import Ground, Session, in_rounds
-from infra.experiments.measured import Table, Way
+from infra.experiments.threads import in_rounds
+from infra.measuring.ground import Ground, Session
+from infra.measuring.table import Table, Way
 from lockstep.orders.model import Order
 
 SKU: Final = 910_001

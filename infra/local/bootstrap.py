@@ -1,12 +1,13 @@
 """Turn a fresh clone into a working one: `python3 infra/local/bootstrap.py`.
 
-Makes three environments under `.local/`, each from a requirements file with hashes, and a fourth
-where it is named, since only one check needs it:
+Makes three environments under `.local/`, each from a requirements file with hashes, and two more
+where they are named, since only one check or one peer needs each:
 
     tools   uv alone, for installing the rest
     venv    Python 3.13 with the project's dependencies, its tests and its checks
     cloud   Python 3.13 with the local cloud and the SAM CLI
     policies  the same with checkov: `python3 infra/local/bootstrap.py policies`
+    oscar   the same with django-oscar, which the benchmarks run beside ours
 
 An environment whose requirement files have not changed since it was made is left alone, so this
 runs before every make target. It is the one file here that runs on the machine's own Python (3.9 or
@@ -39,7 +40,10 @@ ENVIRONMENTS = {
     ],
     "cloud": [REQUIREMENTS / "cloud.txt"],
 }
-ON_DEMAND = {"policies": [REQUIREMENTS / "policies.txt"]}
+ON_DEMAND = {
+    "policies": [REQUIREMENTS / "policies.txt"],
+    "oscar": [REQUIREMENTS / "oscar.txt"],
+}
 
 NO_VENV = """\
 This Python cannot make a virtual environment: it comes without ensurepip, and there is no `uv` on

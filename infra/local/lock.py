@@ -25,6 +25,7 @@ FILES = {
     "requirements/dev.txt": ["--group", "dev", "--constraint", LAYER, "--constraint", CRYPTO],
     "requirements/cloud.txt": ["--group", "cloud"],
     "requirements/policies.txt": ["--group", "policies"],
+    "requirements/oscar.txt": ["--group", "oscar", "--constraint", LAYER],
     "requirements/bootstrap.txt": ["--group", "bootstrap"],
 }
 

@@ -9,12 +9,21 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCAL = ROOT / ".local"
 TEST_HOME = LOCAL / "test"
 
-# The proof and the experiments have servers of their own, and end them.
+# The proof, the experiments and the benchmarks have servers of their own, and end them.
 PROOF_HOME = LOCAL / "proof"
 PROOF_HOME_DURABLE = LOCAL / "proof-durable"
 EXPERIMENTS_HOME = LOCAL / "experiments"
-EVERY_HOME = (LOCAL, TEST_HOME, PROOF_HOME, PROOF_HOME_DURABLE, EXPERIMENTS_HOME)
+BENCH_HOME = LOCAL / "bench"
+EVERY_HOME = (
+    LOCAL,
+    TEST_HOME,
+    PROOF_HOME,
+    PROOF_HOME_DURABLE,
+    EXPERIMENTS_HOME,
+    BENCH_HOME,
+)
 
 UV = LOCAL / "tools" / "bin" / "uv"
 CLOUD_BIN = LOCAL / "cloud" / "bin"
 POLICIES = LOCAL / "policies"
+OSCAR = LOCAL / "oscar"

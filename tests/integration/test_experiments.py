@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from infra.experiments import hot_row, keys, oversell, twice
-from infra.experiments.ground import Ground
-from infra.experiments.measured import Table, Way
+from infra.measuring.ground import Ground
+from infra.measuring.table import Table, Way
 from tests.support.database import Database
 
 

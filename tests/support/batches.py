@@ -1,42 +1,10 @@
-"""Batches as a FIFO event source hands them to a consumer."""
+"""Batches as a FIFO event source hands them to a consumer, and what it reports of them."""
 
 from typing import Any
 
-from lockstep.messaging.contracts import StockCommand
+from infra.local.lambda_events import a_record, batch, record_of
 
-
-def a_record(
-    message_id: str, body: str, *, group: str, dedup_id: str | None = None
-) -> dict[str, Any]:
-    """One record of a FIFO batch."""
-    return {
-        "messageId": message_id,
-        "receiptHandle": f"handle-{message_id}",
-        "body": body,
-        "attributes": {
-            "ApproximateReceiveCount": "1",
-            "SentTimestamp": "1795996800000",
-            "SenderId": "AIDA",
-            "ApproximateFirstReceiveTimestamp": "1795996800001",
-            "SequenceNumber": "18849496460467696128",
-            "MessageGroupId": group,
-            "MessageDeduplicationId": dedup_id or f"dedup-{message_id}",
-        },
-        "messageAttributes": {},
-        "md5OfBody": "0" * 32,
-        "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:confirm.fifo",
-        "awsRegion": "eu-west-1",
-    }
-
-
-def record_of(message_id: str, command: StockCommand) -> dict[str, Any]:
-    """A record with ``command``, in the group of its reservation as the outbox sends it."""
-    return a_record(message_id, command.model_dump_json(), group=command.reservation_id)
-
-
-def batch(*records: dict[str, Any]) -> dict[str, Any]:
-    return {"Records": list(records)}
+__all__ = ["a_record", "batch", "failed_ids", "record_of"]
 
 
 def failed_ids(answer: Any) -> list[str]:

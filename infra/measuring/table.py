@@ -1,17 +1,18 @@
-"""What an experiment comes to: a table of ways, each with published figures beside those from
-here."""
+"""What is shown of figures: a table of ways, each with published figures beside those from here
+where there are any."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-SOURCE: Final = "published: the article 订单、库存与数据一致性 (MySQL 8.4.11, JDK 21)"
 NOTHING: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """``published`` has one figure for each of the table's columns, or there are none."""
+    """``published`` has one figure for each of the table's columns, or there are none; what was
+    not measured is not a number."""
 
     name: str
     here: Sequence[float]
@@ -54,7 +55,7 @@ class Table:
 
 
 def _text(figure: float | None) -> str:
-    if figure is None:
+    if figure is None or math.isnan(figure):
         return NOTHING
     return f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}"
 
