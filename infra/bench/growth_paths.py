@@ -55,7 +55,7 @@ class Task:
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
         with own_session():
-            connection.current().execute(f"USE {self.schema}")  # type: ignore[arg-type]
+            connection.current().execute(f"USE {self.schema}")
             yield Client(PATHS[self.path].begin(self, seat))
 
     def holds(self, seat: Seat) -> list[Hold]:

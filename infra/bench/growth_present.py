@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from infra.bench import growth_rows
-from infra.bench.growth_rows import ORDERS_EACH, STOCK
+from infra.bench.growth_rows import STOCK
 from infra.measuring.ground import Ground
 
 # An outbox row of the past is numbered by its order; each order has two numbers.
@@ -46,20 +46,17 @@ FROM information_schema.innodb_metrics
 WHERE name = 'trx_rseg_history_len'
 """
 _PURGED: Final = 50
-_SETTLE_SECONDS: Final = 30
 
 
 @dataclass(frozen=True)
 class Side:
-    """A schema with its past, and how many members come to it."""
+    """A schema with its past, and how many members come to it. ``settle_seconds`` is how long the
+    server may take to clear away what a run left."""
 
     ground: Ground
     past: int
     members: int
-
-    @property
-    def members_ever(self) -> int:
-        return self.past // ORDERS_EACH
+    settle_seconds: float = 30
 
 
 @contextmanager
@@ -67,12 +64,12 @@ def a_present(side: Side, status: str, orders: int) -> Iterator[None]:
     """``orders`` new ones, all in ``status``; afterwards there is the past and nothing else."""
     if orders:
         _add(side, status, orders)
-    _settle(side.ground)
+    _settle(side)
     try:
         yield
     finally:
         _quietly(side.ground, *(delete.format(past=side.past) for delete in _NEW_ROWS))
-        _settle(side.ground)
+        _settle(side)
 
 
 def _add(side: Side, status: str, orders: int) -> None:
@@ -91,8 +88,8 @@ def _quietly(ground: Ground, *statements: str) -> None:
     ground.execute("SET SESSION sql_log_bin = 0", *statements)
 
 
-def _settle(ground: Ground) -> None:
+def _settle(side: Side) -> None:
     """Wait until what was deleted is gone: the server clears it away in the background."""
-    until = time.monotonic() + _SETTLE_SECONDS
-    while int(ground.row(_NOT_PURGED)[0]) > _PURGED and time.monotonic() < until:
+    until = time.monotonic() + side.settle_seconds
+    while int(side.ground.row(_NOT_PURGED)[0]) > _PURGED and time.monotonic() < until:
         time.sleep(0.05)
