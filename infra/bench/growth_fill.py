@@ -6,8 +6,9 @@ that lasts nothing is written to the binlog, and the redo log is flushed once a 
 every change is on the disk and the statistics are new: a run must not pay for the filling.
 """
 
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby
@@ -46,7 +47,7 @@ WHERE variable_name = 'Innodb_buffer_pool_pages_dirty'
 SETTLE_SECONDS: Final = 300
 
 
-def make(ground: Ground, orders: int) -> float:
+def make(ground: Ground, orders: int, say: Callable[[str], None] = lambda _: None) -> float:
     """The schema anew, with a past of ``orders``; how many seconds that took."""
     began = time.monotonic()
     with mysql.connect(ground.server) as session, session.cursor() as cursor:
@@ -60,21 +61,34 @@ def make(ground: Ground, orders: int) -> float:
     ]
     with set_globally(ground, WHILE_FILLING):
         with ThreadPoolExecutor(THREADS) as pool:
-            for done in [pool.submit(_fill, ground, rows, orders) for rows in tables]:
+            for done in [pool.submit(_fill, ground, rows, orders, say) for rows in tables]:
                 done.result()
         _stock(ground)
         _write_all(ground)
     return time.monotonic() - began
 
 
-def orders_in(ground: Ground) -> int | None:
-    """How long a past that was made before is; None where there is none, or not all of it."""
+def is_made(ground: Ground, orders: int, like: Ground) -> bool:
+    """Whether the schema has been made with so long a past, and with the tables of ``like``."""
     with mysql.connect(ground.server) as session, session.cursor() as cursor:
         if not cursor.execute("SHOW DATABASES LIKE %s", (ground.schema,)):
-            return None
-    made = ground.row(f"SELECT title FROM ims_sku_stock WHERE sku_id = {HOT_SKU}")
-    longest = ground.row("SELECT MAX(id) FROM oms_order")
-    return int(longest[0]) if made and longest[0] else None
+            return False
+    if definitions(ground) != definitions(like):
+        return False
+    stocked = ground.row("SELECT COUNT(*) FROM ims_sku_stock")
+    [longest] = ground.row("SELECT MAX(id) FROM oms_order")
+    return bool(stocked == (HOT_SKU,) and longest == orders)
+
+
+def definitions(ground: Ground) -> dict[str, str]:
+    """Every table as the server says it, but for the next number."""
+    with ground.session() as session, session.cursor() as cursor:
+        cursor.execute("SHOW TABLES")
+        tables = [str(table) for (table,) in cursor.fetchall()]
+        return {
+            table: re.sub(r" AUTO_INCREMENT=\d+", "", _definition(session, table))
+            for table in tables
+        }
 
 
 def size_mb(ground: Ground) -> int:
@@ -94,9 +108,9 @@ def set_globally(ground: Ground, values: Mapping[str, int]) -> Iterator[None]:
         ground.execute(*(f"SET GLOBAL {name} = {value}" for name, value in before.items()))
 
 
-def _fill(ground: Ground, rows: Sequence[Rows], orders: int) -> None:
-    """One table, in chunks, each a transaction."""
-    table = rows[0].table
+def _fill(ground: Ground, rows: Sequence[Rows], orders: int, say: Callable[[str], None]) -> None:
+    """One table, in chunks, each statement a transaction."""
+    table, began = rows[0].table, time.monotonic()
     with ground.session() as session, session.cursor() as cursor:
         for statement in SESSION:
             cursor.execute(statement)
@@ -111,6 +125,7 @@ def _fill(ground: Ground, rows: Sequence[Rows], orders: int) -> None:
         cursor.execute(f"ANALYZE TABLE {table}")
         if _keys(_definition(session, table)) != keys:
             raise WentWrong(f"{table} has other keys than before")
+    say(f"    {table}: {time.monotonic() - began:.0f} s")
 
 
 def _definition(session: Session, table: str) -> str:

@@ -35,6 +35,11 @@ class Pairs:
         return [long / short for short, long in zip(self.short, self.long, strict=True)]
 
     @property
+    def rates(self) -> tuple[float, float]:
+        """The medians beside the short past and beside the long one."""
+        return statistics.median(self.short), statistics.median(self.long)
+
+    @property
     def median(self) -> float:
         return statistics.median(self.ratios)
 

@@ -69,17 +69,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Path:
-    """``begin`` prepares a client and returns its act. It finds orders in ``status``, enough for
-    ``a_second``; ``done`` says which new rows an act has made or changed."""
+    """``begin`` prepares a client and returns its act, which finds orders in ``status``: so many
+    ``a_second`` that a run does not end for want of them, or as many as are ``open`` all day.
+    ``done`` says which new rows an act has made or changed."""
 
     begin: Callable[[Task, Seat], Act]
     status: str = "PENDING_PAYMENT"
     a_second: int = 0
+    open: int = 0
     clients: int = CLIENTS
     done: str | None = None
 
     def orders(self, seconds: float) -> int:
-        return int(self.a_second * seconds) or (0 if self.done else OPEN)
+        return int(self.a_second * seconds) + self.open
 
 
 def _place(task: Task, seat: Seat) -> Act:
@@ -191,9 +193,9 @@ PATHS: Final = {
         4000,
         done="ims_reservation WHERE order_id > {past} AND state = 'RELEASED'",
     ),
-    "list": Path(_list),
-    "sweep": Path(_sweep),
-    "relay": Path(_relay),
+    "list": Path(_list, open=OPEN),
+    "sweep": Path(_sweep, open=OPEN),
+    "relay": Path(_relay, open=OPEN),
 }
 
 

@@ -15,6 +15,7 @@ from infra.bench.growth_paths import PATHS
 from infra.bench.growth_present import Side, a_present
 from infra.bench.growth_rows import HOT_SKU, ORDERS_EACH, STOCK
 from infra.local import invariants
+from infra.local.steps import SetupError
 from infra.measuring.ground import Ground
 from tests.support.database import Database
 
@@ -63,7 +64,18 @@ def broken(side: Side) -> dict[str, object]:
 def test_every_invariant_holds_of_the_past(sides):
     for side in sides:
         assert broken(side) == {}
-        assert growth_fill.orders_in(side.ground) == side.past
+
+
+def test_a_past_that_was_made_is_known_again(sides):
+    short, long = (side.ground for side in sides)
+    assert growth_fill.is_made(long, LONG, like=short)
+    assert not growth_fill.is_made(long, SHORT, like=short)
+    assert not growth_fill.is_made(replace(long, schema="lockstep_never"), LONG, like=short)
+    short.execute("ALTER TABLE oms_order DROP KEY ix_order_turn")
+    try:
+        assert not growth_fill.is_made(long, LONG, like=short)
+    finally:
+        short.execute("ALTER TABLE oms_order ADD KEY ix_order_turn (turn_sku_id, status, id)")
 
 
 def test_the_past_has_everything_that_orders_leave(sides):
@@ -80,7 +92,8 @@ def test_the_past_has_everything_that_orders_leave(sides):
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_is_measured_and_leaves_nothing_behind(sides, crowd, path):
     before = [rows_of(side) for side in sides]
-    comparison = Comparison(crowd, *sides, 0.1)
+    short, long = sides
+    comparison = Comparison(crowd, short, long, 0.1)
     pairs = comparison.measure(path, repeats=1)
     assert comparison.wrong == []
     assert len(pairs.short) == len(pairs.long) == 1
@@ -92,7 +105,8 @@ def test_a_path_is_measured_and_leaves_nothing_behind(sides, crowd, path):
 def test_a_run_that_did_not_do_what_it_says_is_reported(sides, crowd, monkeypatch):
     wrong_state = replace(PATHS["place"], done="oms_order WHERE id > {past} AND status = 'PAID'")
     monkeypatch.setitem(vars(growth_pairs), "PATHS", {"place": wrong_state})
-    comparison = Comparison(crowd, *sides, 0.1)
+    short, long = sides
+    comparison = Comparison(crowd, short, long, 0.1)
     comparison.measure("place", repeats=1)
     assert len(comparison.wrong) == 4
     assert "0 in the tables" in comparison.wrong[0]
@@ -131,6 +145,12 @@ def test_what_others_kept_stays(tmp_path):
     growth.keep(file, "growth", [2])
     growth.keep(file, "growth", [3])
     assert json.loads(file.read_text()) == {"ratios": {"a": 1}, "growth": [3]}
+
+
+def test_a_past_that_does_not_fit_the_disk_is_refused(sides):
+    ground = replace(sides[0].ground, server=replace(sides[0].ground.server, socket="here"))
+    with pytest.raises(SetupError, match="past orders want"):
+        growth._make_room(ground, 10**12)
 
 
 @pytest.mark.parametrize("words", [["--rows", "30"], ["--only", "nothing"], ["--repeats", "0"]])
