@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: bench bench-growth bench-life bench-picture demo up down token catalogue purge alipay-check sizes check test proof experiments lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: bench bench-growth bench-life bench-picture demo up down token catalogue purge alipay-check sizes check test proof experiments model lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -68,6 +68,9 @@ bench-life: ready ## a flash sale and whole lives of orders, through a deployed 
 bench-picture: ready ## draw the last whole run of make bench for the READMEs
 	@$(PY) -m infra.bench.picture
 
+model: ready ## a flash sale and a busy day, from the measured figures; buyers=1000000 region=cn-north-1 …
+	@$(PY) -m infra.load
+
 style: ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -83,7 +86,7 @@ template: ready
 policies: ready ## checkov on all three templates; half a minute, and only when one has changed
 	@$(PY) -m infra.local.policies
 
-sizes: ready ## import time and package size of the notify function; printed, not judged
+sizes: ready ## size of every function and layer, and the time of its import; printed, not judged
 	@$(PY) -m infra.local.sizes
 
 # ---- keep it up to date ---------------------------------------------------------------------------

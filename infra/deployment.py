@@ -5,6 +5,7 @@ answered, a failure in its own words. Deleting the stack leaves the database as 
 comes as one more update, with the older files: it is no failure that the database is ahead of them.
 """
 
+import hashlib
 import json
 import os
 import urllib.request
@@ -41,8 +42,14 @@ def answered(request: Mapping[str, Any], work: Callable[[], dict[str, Any]]) -> 
     except Exception as error:
         _answer(request, "FAILED", {}, f"{type(error).__name__}: {error}")
         raise
-    _answer(request, "SUCCESS", outcome, "")
+    _answer(request, "SUCCESS", {**outcome, "Release": [release(request)]}, "")
     return outcome
+
+
+def release(request: Mapping[str, Any]) -> str:
+    """A name for the layers and settings that this deployment brings: the same for the same."""
+    brought = json.dumps(request["ResourceProperties"], sort_keys=True)
+    return hashlib.sha256(brought.encode()).hexdigest()[:16]
 
 
 def _answer(request: Mapping[str, Any], status: str, data: dict[str, Any], reason: str) -> None:

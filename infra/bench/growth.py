@@ -27,6 +27,7 @@ from infra.bench.growth_rows import ORDERS_EACH
 from infra.local.paths import BENCH_GROWTH_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import Ground, a_ground
+from infra.measuring.options import names_of, positive
 
 SHORT: Final = "lockstep_growth_short"
 LONG: Final = "lockstep_growth_long"
@@ -138,10 +139,10 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-growth", description=__doc__)
     parser.add_argument("--rows", type=_orders, default=5_000_000)
     parser.add_argument("--past", type=_orders, default=10_000)
-    parser.add_argument("--repeats", type=_positive, default=7)
-    parser.add_argument("--seconds", type=_positive, default=2)
-    parser.add_argument("--pool", type=_positive, default=2048, help="the buffer pool, in MB")
-    parser.add_argument("--only", type=_paths, default=list(PATHS))
+    parser.add_argument("--repeats", type=positive, default=7)
+    parser.add_argument("--seconds", type=positive, default=2)
+    parser.add_argument("--pool", type=positive, default=2048, help="the buffer pool, in MB")
+    parser.add_argument("--only", type=names_of(PATHS, "path"), default=list(PATHS))
     parser.add_argument("--keep", choices=["yes"])
     sizes = parser.parse_args(words)
     if sizes.rows < sizes.past:
@@ -149,27 +150,13 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
     return sizes
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
 def _orders(text: str) -> int:
-    value = _positive(text)
+    value = positive(text)
     if value % ORDERS_EACH:
         raise argparse.ArgumentTypeError(
             f"{text} is no multiple of {ORDERS_EACH}, a member's orders"
         )
     return value
-
-
-def _paths(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := [name for name in names if name not in PATHS]:
-        raise argparse.ArgumentTypeError(f"no path {unknown}: {', '.join(PATHS)}")
-    return names
 
 
 def _say(*lines: str) -> None:

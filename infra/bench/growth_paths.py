@@ -24,7 +24,8 @@ from functions import (
 )
 from infra.bench import growth_events, growth_rows
 from infra.bench.crowd import Client, Seat
-from infra.bench.ours import EVENT_MAX, own_session
+from infra.bench.our_reserve import EVENT_MAX
+from infra.bench.ours import own_session
 from infra.bench.way import WentWrong
 from infra.local.lambda_events import Context, batch, record_of
 from lockstep.db import connection

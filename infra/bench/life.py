@@ -22,6 +22,7 @@ from infra.bench.life_stages import Stage
 from infra.local import mysql, stack
 from infra.local.paths import BENCH_STACK_HOME, LOCAL
 from infra.local.shop import Shop
+from infra.measuring.options import positive
 
 CONNECTIONS_MOST: Final = 16
 WRITTEN: Final = LOCAL / "bench.json"
@@ -119,22 +120,15 @@ def _most_connections() -> int:
 
 def main(words: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="make bench-life", description=__doc__)
-    parser.add_argument("--orders", type=_positive, default=5000)
-    parser.add_argument("--units", type=_positive, default=1000)
-    parser.add_argument("--clients", type=_positive, default=6)
-    parser.add_argument("--lives", type=_positive, default=400)
+    parser.add_argument("--orders", type=positive, default=5000)
+    parser.add_argument("--units", type=positive, default=1000)
+    parser.add_argument("--clients", type=positive, default=6)
+    parser.add_argument("--lives", type=positive, default=400)
     found = measure(**vars(parser.parse_args(words)))
     keep(WRITTEN, "life", found.document())
     sys.stdout.write("\n".join(["", *found.lines(), ""]))
     if found.wrong:
         sys.exit("\n".join(["", "This must not be:", *found.wrong]))
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
 
 
 if __name__ == "__main__":

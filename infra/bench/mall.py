@@ -15,13 +15,13 @@ from infra.bench.crowd import Client, Outcome, Seat
 from infra.bench.seed_tables import SKU_STOCK
 from infra.bench.way import (
     NUMBERS,
-    PEERS,
     PLENTY,
     Session,
     Verdict,
     WentWrong,
     ask,
     make_tables,
+    one_by_one,
     peer_session,
 )
 from infra.measuring.ground import Ground
@@ -117,7 +117,7 @@ FREE: Final = (
 
 
 def _make(ground: Ground, skus: int, stock: int, orders: int = 0) -> None:
-    numbers = f"FROM {PEERS}.bench_number WHERE i <="
+    numbers = "FROM bench_number WHERE i <="
     make_tables(
         ground,
         TABLES,
@@ -207,12 +207,7 @@ class MallFinish:
         numbers = iter(range(seat.number + 1, self.orders + 1, seat.clients))
         finish: Callable[[Session, int], int] = {"pay": _pay, "cancel": _cancel}[self.verb]
         with peer_session(ISOLATION) as session:
-
-            def act() -> int | None:
-                n = next(numbers, None)
-                return None if n is None else finish(session, n)
-
-            yield Client(act)
+            yield one_by_one(numbers, lambda n: finish(session, n))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [unpaid, locked] = map(

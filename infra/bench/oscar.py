@@ -18,8 +18,6 @@ from infra.local.paths import OSCAR, ROOT
 from infra.local.steps import SetupError
 from infra.measuring.ground import Ground
 
-SCHEMA = "lockstep_bench_oscar"
-
 
 @dataclass(frozen=True)
 class OscarAllocate:
@@ -30,7 +28,7 @@ class OscarAllocate:
     may_lose: ClassVar[bool] = True
 
     def prepare(self, ground: Ground) -> None:
-        ground.execute(f"DROP DATABASE IF EXISTS {SCHEMA}", f"CREATE DATABASE {SCHEMA}")
+        ground.execute(f"DROP DATABASE IF EXISTS {_of(ground)}", f"CREATE DATABASE {_of(ground)}")
         _run(ground, "prepare", asdict(self))
 
     def run(self, ground: Ground, clients: int, wait_ms: float, seconds: float) -> Outcome:
@@ -39,12 +37,18 @@ class OscarAllocate:
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         allocated, over = ground.row(
-            "SELECT SUM(num_allocated), SUM(GREATEST(num_allocated - num_in_stock, 0)) "
-            f"FROM {SCHEMA}.partner_stockrecord"
+            "SELECT SUM(num_allocated), "
+            "SUM(GREATEST(num_allocated - CAST(num_in_stock AS SIGNED), 0)) "
+            f"FROM {_of(ground)}.partner_stockrecord"
         )
         lost = int(over)
         broken = () if int(allocated) == outcome.done else (f"{allocated} are allocated",)
         return Verdict(outcome.done, lost, broken)
+
+
+def _of(ground: Ground) -> str:
+    """Oscar's own database."""
+    return f"{ground.schema}_oscar"
 
 
 def ensure() -> None:
@@ -57,7 +61,7 @@ def ensure() -> None:
 
 def _run(ground: Ground, verb: str, told: dict[str, Any]) -> dict[str, Any]:
     python = str(OSCAR / "bin" / "python")
-    environment = {**os.environ, "DATABASE_NAME": SCHEMA, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "DATABASE_NAME": _of(ground), "PYTHONPATH": str(ROOT)}
     command = [python, "-m", "infra.bench.oscar_clients", verb, json.dumps(told)]
     done = subprocess.run(
         command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True

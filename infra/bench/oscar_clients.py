@@ -33,6 +33,12 @@ APPS: Final = (
 )
 
 
+# The last two are looked into after each allocation.
+TABLES: Final = (
+    *("catalogue.ProductClass", "catalogue.Product", "partner.Partner", "partner.StockRecord"),
+    *("partner.StockAlert", "customer.ProductAlert"),
+)
+
 _one_at_a_time = threading.Lock()
 
 
@@ -90,18 +96,12 @@ def prepare(skus: int, stock: int) -> None:
     from django.db import connection  # noqa: PLC0415 - settings first
     from oscar.core.loading import get_model  # noqa: PLC0415
 
-    kinds, products, partners, records = (
-        get_model(app, name)
-        for app, name in (
-            *(("catalogue", "ProductClass"), ("catalogue", "Product")),
-            *(("partner", "Partner"), ("partner", "StockRecord")),
-        )
-    )
-    alerts = get_model("partner", "StockAlert")  # looked for after each allocation
-    # Their tables refer to others, which nothing here is in.
+    tables = [get_model(*name.split(".")) for name in TABLES]
+    # They refer to others, which nothing here is in.
     with connection.constraint_checks_disabled(), connection.schema_editor() as editor:
-        for model in (kinds, products, partners, records, alerts):
+        for model in tables:
             editor.create_model(model)
+    kinds, products, partners, records, *_ = tables
     kind = kinds.objects.create(name="a kind", slug="kind", track_stock=True)
     partner = partners.objects.create(name="a partner", code="partner")
     made = [

@@ -32,14 +32,15 @@ def let_notices_come() -> None:
 @dataclass(frozen=True)
 class OurNotice:
     orders: int
+    skus: int = 1000
 
     name: ClassVar[str] = "ours: alipay_notify"
     may_lose: ClassVar[bool] = False
 
     def prepare(self, ground: Ground) -> None:
         our_rows.clear(ground)
-        our_rows.add_skus(ground, 1000)
-        our_rows.add_orders(ground, "PENDING_PAYMENT", self.orders, 1000)
+        our_rows.add_skus(ground, self.skus)
+        our_rows.add_orders(ground, "PENDING_PAYMENT", self.orders, self.skus)
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from pymysql.cursors import DictCursor
 
-from infra.bench.way import PEERS, PLENTY
+from infra.bench.way import PLENTY
 from infra.local import invariants, mysql
 from infra.measuring.ground import Ground
 
-NUMBERS: Final = f"FROM {PEERS}.bench_number WHERE i <= "
+NUMBERS: Final = "FROM bench_number WHERE i <= "
 ORDER_NO: Final = "CONCAT('20261130', LPAD(i, 16, '0'))"
 TABLES: Final = (
     *("oms_order", "oms_order_item", "oms_order_request", "oms_order_event", "oms_order_payment"),

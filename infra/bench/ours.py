@@ -5,93 +5,23 @@ starts. Parsing it, logs and metrics are in.
 """
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from functions import confirm_stock, release_stock, reserve_stock
+from functions import confirm_stock, release_stock
 from infra.bench import our_rows
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.way import PLENTY, Verdict, WentWrong
+from infra.bench.way import Verdict, WentWrong
 from infra.local.lambda_events import Context, batch, record_of
 from infra.measuring.ground import Ground
 from lockstep.db import connection
 from lockstep.inventory.model import reservation_id_of
-from lockstep.messaging.consumer import MESSAGE_SECONDS
-from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, ReserveStock, StockCommand
-from lockstep.orders import hold
+from lockstep.messaging.contracts import ConfirmStock, ReleaseStock, StockCommand
 from lockstep.orders.model import Placed, PlaceOrder
 from lockstep.orders.place import place
-
-# What SQS hands over of a FIFO queue.
-EVENT_MAX: Final = 10
-# Of how many orders a worker asks at once which is the first that still waits.
-LOOK_MAX: Final = 1000
-WAITING: Final = """
-SELECT id
-FROM oms_order
-WHERE id IN %s
-  AND status = 'RESERVING'
-ORDER BY id
-LIMIT 1
-"""
-
-
-@dataclass(frozen=True)
-class OurReserve:
-    """Orders wait for hot SKUs and ``reserve_stock`` decides them, ``batch_max`` in a transaction
-    (None: as it is deployed).
-
-    A client is a worker. It is handed the event of the first ten that still wait, and looks for
-    them in between, on the clock. A call's latency is that of a transaction.
-    """
-
-    orders: int
-    batch_max: int | None = None
-    skus: int = 1
-    stock: int = PLENTY
-
-    name: ClassVar[str] = "ours: reserve_stock"
-    may_lose: ClassVar[bool] = False
-
-    def prepare(self, ground: Ground) -> None:
-        our_rows.clear(ground)
-        our_rows.add_skus(ground, self.skus, self.stock, hot=True)
-        our_rows.add_orders(ground, "RESERVING", self.orders, self.skus)
-
-    @contextmanager
-    def client(self, seat: Seat) -> Iterator[Client]:
-        events = {
-            i: event
-            for ids, event in _events(ReserveStock, self.orders, EVENT_MAX, seat)
-            for i in ids
-        }
-        queue = sorted(events)
-        with own_session(), _bounded(self.batch_max), _timed() as took:
-            context = Deadline(seat.seconds)
-
-            def act() -> int | None:
-                first = _first_waiting(queue)
-                if first is None:
-                    return None
-                del queue[: queue.index(first)]
-                reserve_stock.handler(events[first], context)
-                return EVENT_MAX
-
-            yield Client(act, took)
-
-    def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
-        """How many were decided, only the tables know: a call decides more than it is handed."""
-        [decided] = ground.row("SELECT COUNT(*) FROM oms_order WHERE status <> 'RESERVING'")
-        over = self._over(ground)
-        return Verdict(decided, over, our_rows.broken(ground, at_rest=decided == self.orders))
-
-    def _over(self, ground: Ground) -> int:
-        [over] = ground.row("SELECT SUM(GREATEST(lock_stock - stock, 0)) FROM ims_sku_stock")
-        return int(over)
 
 
 @dataclass(frozen=True)
@@ -118,7 +48,7 @@ class OurFinish:
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
         model, handler = HANDLERS[self.verb]
-        events = _events(model, self.orders, self.records, seat)
+        events = events_of(model, self.orders, self.records, seat)
         context = Context(milliseconds=900_000)
         with own_session():
 
@@ -145,16 +75,20 @@ HANDLERS: Final[dict[str, tuple[type[StockCommand], Callable[..., Any]]]] = {
 
 @dataclass(frozen=True)
 class OurPlace:
-    """An order and its hold in one transaction."""
+    """An order and its hold in one transaction; of a hot SKU, an order that lines up for it."""
 
     skus: int
+    hot: bool = False
 
-    name: ClassVar[str] = "ours: place with its hold"
     may_lose: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"ours: place {'in line' if self.hot else 'with its hold'}"
 
     def prepare(self, ground: Ground) -> None:
         our_rows.clear(ground)
-        our_rows.add_skus(ground, self.skus)
+        our_rows.add_skus(ground, self.skus, hot=self.hot)
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
@@ -171,25 +105,14 @@ class OurPlace:
             yield Client(act)
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
-        [placed] = ground.row("SELECT COUNT(*) FROM oms_order WHERE status = 'PENDING_PAYMENT'")
+        [placed] = ground.row("SELECT COUNT(*) FROM oms_order")
         return Verdict(placed, abs(placed - outcome.done), our_rows.broken(ground, at_rest=True))
 
 
 # --- how they are called -------------------------------------------------------------------------
 
 
-class Deadline(Context):
-    """The context of a function that begins no transaction once ``seconds`` are over."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._end = time.monotonic() + seconds + MESSAGE_SECONDS
-
-    def get_remaining_time_in_millis(self) -> int:  # type: ignore[override]
-        return int((self._end - time.monotonic()) * 1000)
-
-
-def _events(
+def events_of(
     model: type[StockCommand], orders: int, size: int, seat: Seat
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
     """This seat's share of the events, with the ids of their orders; worded at once."""
@@ -208,16 +131,6 @@ def _first_hold(order_id: int) -> str:
     return reservation_id_of(f"20261130{order_id:016d}", 1)
 
 
-def _first_waiting(order_ids: list[int]) -> int | None:
-    """Of those that may still wait; whoever does not is taken off."""
-    while order_ids:
-        row = connection.current().one(WAITING, (tuple(order_ids[:LOOK_MAX]),))
-        if row is not None:
-            return int(row["id"])
-        del order_ids[:LOOK_MAX]
-    return None
-
-
 def _nothing_failed(answer: Any) -> None:
     if answer["batchItemFailures"]:
         raise WentWrong(f"messages failed: {json.dumps(answer)[:200]}")
@@ -231,34 +144,3 @@ def own_session() -> Iterator[None]:
         yield
     finally:
         connection.discard()
-
-
-@contextmanager
-def _bounded(batch_max: int | None) -> Iterator[None]:
-    """A process has one such worker at a time: the bound is the module's."""
-    deployed = hold.BATCH_MAX
-    vars(hold)["BATCH_MAX"] = batch_max or deployed
-    try:
-        yield
-    finally:
-        vars(hold)["BATCH_MAX"] = deployed
-
-
-@contextmanager
-def _timed() -> Iterator[list[float]]:
-    """What each transaction of this worker takes, the wait for its turn included."""
-    took: list[float] = []
-    run = vars(hold)["in_transaction"]
-
-    def timed(*arguments: Any, **named: Any) -> Any:
-        began = time.monotonic()
-        try:
-            return run(*arguments, **named)
-        finally:
-            took.append(time.monotonic() - began)
-
-    vars(hold)["in_transaction"] = timed
-    try:
-        yield took
-    finally:
-        vars(hold)["in_transaction"] = run

@@ -1,5 +1,6 @@
 """A way at so many clients and so long a round trip: its runs, and what they came to."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,20 +85,25 @@ class Row:
         return {
             "section": self.section,
             "path": self.case.path,
-            "way": self.case.way.name,
-            "label": self.case.label,
+            "way": self.case.way.name.partition(":")[0],
+            "name": self.case.way.name,
             "skus": self.case.skus,
             "clients": self.case.clients,
-            "wait_ms": self.case.wait_ms,
+            "rtt_ms": self.case.wait_ms,
             "batch": self.case.batch,
             "per_second": round(self.per_second, 1),
-            "p50_ms": round(self.millis(0.5), 2),
-            "p99_ms": round(self.millis(0.99), 2),
-            "trips": round(self.trips, 3),
+            "p50_ms": _number(self.millis(0.5), 2),
+            "p99_ms": _number(self.millis(0.99), 2),
+            "trips": _number(self.trips, 3),
             "runs": [round(run, 1) for run in self.runs],
             "done": self.done,
             "lost": self.lost,
         }
+
+
+def _number(figure: float, digits: int) -> float | None:
+    """JSON has none for what is not a number."""
+    return None if math.isnan(figure) else round(figure, digits)
 
 
 def run_once(ground: Ground, crowd: Crowd, row: Row, seconds: float) -> None:

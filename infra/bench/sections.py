@@ -10,17 +10,17 @@ from infra.bench.mall import MallCreate, MallFinish
 from infra.bench.naive import CheckThenUpdate
 from infra.bench.oscar import OscarAllocate
 from infra.bench.our_notice import OurNotice
-from infra.bench.ours import OurFinish, OurPlace, OurReserve
+from infra.bench.our_reserve import DEPLOYED, OurReserve
+from infra.bench.ours import OurFinish, OurPlace
 from infra.bench.rows import Case, Row, interleaved
 from infra.bench.seed_orders import SeedNotice, SeedPlace
 from infra.bench.seeds import SeedFinish, SeedReserve
 from infra.bench.way import NUMBERS
 from infra.measuring.ground import Ground
-from lockstep.orders.hold import BATCH_MAX
 
 CLIENTS: Final = (1, 8, 64)
 WAITS: Final = (0, 1)
-BATCHES: Final = tuple(sorted({10, 50, 100, 500, 1000, 2000, BATCH_MAX}))
+BATCHES: Final = tuple(sorted({10, 50, 100, 500, 1000, 2000, DEPLOYED}))
 RECORDS: Final = (10, 50, 100)
 BUCKETS: Final = (8, 16, 32)
 MANY: Final = 1000
@@ -55,11 +55,11 @@ class Bench:
 def hot(bench: Bench) -> None:
     """Holds on one hot SKU."""
     scan = bench.measure("scan", [_ours(b, wait) for wait in WAITS for b in BATCHES], 1)
-    bench.measure("workers", [_ours(BATCH_MAX, wait, WORKERS) for wait in WAITS], 1)
+    bench.measure("workers", [_ours(DEPLOYED, wait, WORKERS) for wait in WAITS], 1)
     for wait in WAITS:
         # Chosen by a run of its own, so that luck does not count twice.
         best = max((r for r in scan if r.case.wait_ms == wait), key=lambda row: row.per_second)
-        batches = sorted({100, BATCH_MAX, best.case.batch or BATCH_MAX})
+        batches = sorted({100, DEPLOYED, best.case.batch or DEPLOYED})
         seeds = [Case("reserve", SeedReserve(), clients, wait) for clients in CLIENTS]
         bench.measure("hot", [*(_ours(b, wait) for b in batches), *seeds], bench.repeats)
 
@@ -88,14 +88,15 @@ def thousand(bench: Bench) -> None:
         case
         for wait in WAITS
         for case in (
-            Case("reserve", OurReserve(4000, skus=MANY), 1, wait, BATCH_MAX),
-            Case("reserve", OurReserve(4000, skus=MANY), WORKERS, wait, BATCH_MAX),
+            *(Case("reserve", OurReserve(8000, skus=MANY), c, wait, DEPLOYED) for c in CLIENTS),
             *(Case("reserve", SeedReserve(skus=MANY), clients, wait) for clients in CLIENTS),
             Case("reserve", CheckThenUpdate(skus=MANY), 64, wait),
             Case("place", MallCreate(skus=MANY), 64, wait),
             Case("reserve", OneUpdate(skus=MANY), 64, wait),
             Case("reserve", BareMerge(100, skus=MANY), WORKERS, wait, 100),
             Case("reserve", OscarAllocate(skus=MANY), 8, wait),
+            Case("confirm", OurFinish("confirm", 6000, 10, MANY), WORKERS, wait, 10),
+            Case("release", OurFinish("release", 6000, 10, MANY), WORKERS, wait, 10),
         )
     ]
     bench.measure("thousand", cases, 1)
@@ -105,7 +106,7 @@ def scarce(bench: Bench) -> None:
     """More buyers than stock: 200 pieces of one SKU."""
     stock = 200
     cases = [
-        Case("reserve", OurReserve(2000, stock=stock), WORKERS, 0, BATCH_MAX),
+        Case("reserve", OurReserve(2000, stock=stock), WORKERS, 0, DEPLOYED),
         Case("reserve", OurReserve(2000, batch_max=10, stock=stock), WORKERS, 0, 10),
         Case("reserve", SeedReserve(stock=stock), 64),
         Case("reserve", SeedReserve(stock=stock - stock % 16, buckets=16), 64),
@@ -128,6 +129,10 @@ def orders(bench: Bench) -> None:
         )
     ]
     bench.measure("place", cases, bench.repeats)
+    in_line = [
+        Case("place_hot", OurPlace(1, hot=True), clients, w) for w in WAITS for clients in (8, 64)
+    ]
+    bench.measure("in line", in_line, 1)
 
 
 def notices(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
 from infra.bench.seeds import HELD, reserve
-from infra.bench.way import Session, Verdict, WentWrong, ask, make_tables, peer_session
+from infra.bench.way import Session, Verdict, WentWrong, ask, make_tables, one_by_one, peer_session
 from infra.measuring.ground import Ground
 
 CLAIM: Final = (
@@ -78,7 +78,7 @@ class SeedPlace:
     def _buy(self, session: Session, n: int) -> int:
         sku_id = 1 + n % self.skus
         order_id = _place(session, n, sku_id)
-        if not reserve(session, order_id, lambda: iter((sku_id,))):
+        if not reserve(session, order_id, sku_id):
             raise WentWrong("there is stock for every order")
         return 1
 
@@ -110,12 +110,7 @@ class SeedNotice:
     def client(self, seat: Seat) -> Iterator[Client]:
         numbers = iter(range(seat.number + 1, self.orders + 1, seat.clients))
         with peer_session() as session:
-
-            def act() -> int | None:
-                n = next(numbers, None)
-                return None if n is None else _accept(session, n)
-
-            yield Client(act)
+            yield one_by_one(numbers, lambda n: _accept(session, n))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [paid] = ask(ground, "SELECT COUNT(*) FROM oms_order WHERE status = 1")

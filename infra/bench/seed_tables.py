@@ -3,7 +3,7 @@ table only (the order, its items, the outbox), the columns that its transaction 
 
 from typing import Final
 
-from infra.bench.way import PEERS, PLENTY, make_tables
+from infra.bench.way import PLENTY, make_tables
 from infra.measuring.ground import Ground
 
 SKU_STOCK: Final = """
@@ -92,14 +92,14 @@ def make_stock(ground: Ground, skus: int, stock: int = PLENTY) -> None:
         ground,
         STOCK,
         "INSERT INTO pms_sku_stock (id, sku_code, price, stock) "
-        f"SELECT i, CONCAT('S', i), 9.90, {stock:d} FROM {PEERS}.bench_number WHERE i <= {skus:d}",
+        f"SELECT i, CONCAT('S', i), 9.90, {stock:d} FROM bench_number WHERE i <= {skus:d}",
     )
 
 
 def make_held(ground: Ground, orders: int, skus: int) -> None:
     """Orders 1 to ``orders``, each with a hold of one piece, dealt over the SKUs."""
     make_stock(ground, skus)
-    numbers = f"FROM {PEERS}.bench_number WHERE i <= {orders:d}"
+    numbers = f"FROM bench_number WHERE i <= {orders:d}"
     make_tables(
         ground,
         {},
@@ -119,6 +119,6 @@ def make_orders(ground: Ground, orders: int) -> None:
         ground,
         ORDER | PAYMENT,
         "INSERT INTO oms_order (id, member_id, order_sn, total_amount, pay_amount, status) "
-        f"SELECT i, i, CONCAT('O', i), 9.90, 9.90, 0 FROM {PEERS}.bench_number "
+        f"SELECT i, i, CONCAT('O', i), 9.90, 9.90, 0 FROM bench_number "
         f"WHERE i <= {orders:d}",
     )

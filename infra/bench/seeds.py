@@ -7,18 +7,17 @@ articles leave to other services is left out.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, Final
 
 from pymysql.cursors import Cursor
-from pymysql.err import OperationalError
 
 from infra.bench import seed_tables
 from infra.bench.crowd import Client, Outcome, Seat
-from infra.bench.way import PLENTY, Session, Verdict, WentWrong, ask, peer_session
+from infra.bench.way import PLENTY, Session, Verdict, WentWrong, ask, one_by_one, peer_session
 from infra.measuring.ground import Ground
 
 RESERVE: Final = (
@@ -62,37 +61,20 @@ SELECT (SELECT COUNT(*) FROM ims_reservation WHERE state = 'RESERVED'),
 """
 
 
-DEADLOCK: Final = 1213
-TRIES: Final = 10
-
-
-def reserve(session: Session, n: int, sku_ids: Callable[[], Iterator[int]]) -> bool:
-    """The first of ``sku_ids`` that has a piece gives it; False: none had. After a deadlock all of
-    it is tried again, as the article asks."""
-    for _ in range(TRIES):
-        try:
-            return _reserve(session, n, sku_ids)
-        except OperationalError as fault:
-            if fault.args[0] != DEADLOCK:
-                raise
-            session.rollback()
-    raise WentWrong(f"{TRIES} deadlocks one after the other")
-
-
-def _reserve(session: Session, n: int, sku_ids: Callable[[], Iterator[int]]) -> bool:
-    reservation_id, request_hash = f"r{n}", _hash([n, next(sku_ids())])
+def reserve(session: Session, n: int, sku_id: int) -> bool:
+    """A piece for order ``n``; False: there was none."""
+    reservation_id, request_hash = f"r{n}", _hash([n, sku_id])
     with session.cursor() as cursor:
         cursor.execute(RESERVE, (reservation_id, n, request_hash))
         cursor.execute(LOCK_HEADER, (reservation_id,))
         _expect(cursor.fetchone(), (n, request_hash, "INIT"))
-        for sku_id in sku_ids():
-            if cursor.execute(HOLD, (1, sku_id, 1)) == 1:
-                cursor.execute(ADD_ITEM, (reservation_id, sku_id, 1))
-                cursor.execute(MOVE, ("RESERVED", reservation_id, "INIT"))
-                session.commit()
-                return True
-    session.rollback()
-    return False
+        if cursor.execute(HOLD, (1, sku_id, 1)) != 1:
+            session.rollback()
+            return False
+        cursor.execute(ADD_ITEM, (reservation_id, sku_id, 1))
+        cursor.execute(MOVE, ("RESERVED", reservation_id, "INIT"))
+    session.commit()
+    return True
 
 
 @dataclass(frozen=True)
@@ -122,13 +104,11 @@ class SeedReserve:
         return Verdict(int(reservations), int(lost))
 
     def _reserve(self, session: Session, n: int) -> int | None:
-        sku = n % self.skus
-
-        def rows() -> Iterator[int]:
-            for step in range(self.buckets):
-                yield 1 + sku * self.buckets + (n + step) % self.buckets
-
-        return 1 if reserve(session, n, rows) else None
+        first = 1 + n % self.skus * self.buckets
+        # The next in a transaction of its own: a lock that was waited for outlives an update that
+        # changed nothing, and two that both went on would wait for each other.
+        buckets = (first + (n + step) % self.buckets for step in range(self.buckets))
+        return 1 if any(reserve(session, n, bucket) for bucket in buckets) else None
 
 
 @dataclass(frozen=True)
@@ -154,12 +134,7 @@ class SeedFinish:
         finish = {"confirm": _confirm, "release": _release}[self.verb]
 
         with peer_session() as session:
-
-            def act() -> int | None:
-                n = next(numbers, None)
-                return None if n is None else finish(session, n)
-
-            yield Client(act)
+            yield one_by_one(numbers, lambda n: finish(session, n))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         reservations, held, locked, over = ask(ground, HELD)

@@ -18,11 +18,12 @@ QUESTIONS: Final = {
     "hot": "Holds on one hot SKU: ours beside the seeds' reserve",
     "confirm": "Confirm on one hot SKU",
     "place": "Orders with their holds, a thousand SKUs",
+    "in line": "Orders for one hot SKU, which line up for it",
     "release": "Release on one hot SKU",
     "cancel": "Cancel on one hot SKU",
     "notice": "Payment notices",
     "beside": "One hot SKU, other ways and limits",
-    "thousand": "Holds on a thousand SKUs",
+    "thousand": "A thousand SKUs",
     "scarce": "More buyers than stock: 200 pieces of one SKU",
 }
 

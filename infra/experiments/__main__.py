@@ -14,6 +14,7 @@ from infra.experiments import hot_row, keys, oversell, twice
 from infra.local.paths import EXPERIMENTS_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import Ground, a_ground
+from infra.measuring.options import names_of
 from infra.measuring.table import Table
 
 SCHEMA: Final = "lockstep_experiments"
@@ -51,7 +52,9 @@ def main(words: Sequence[str]) -> None:
 
 def _read(words: Sequence[str]) -> Sizes:
     parser = argparse.ArgumentParser(prog="make experiments", description=__doc__)
-    parser.add_argument("--only", type=_names, default=list(EXPERIMENTS))
+    parser.add_argument(
+        "--only", type=names_of(EXPERIMENTS, "experiment"), default=list(EXPERIMENTS)
+    )
     parser.add_argument("--rounds", type=int, default=1000, help="orders paid and closed at once")
     parser.add_argument("--stock", type=int, default=200, help="pieces to sell")
     parser.add_argument("--rows", type=int, default=200_000, help="of each primary key")
@@ -59,13 +62,6 @@ def _read(words: Sequence[str]) -> Sizes:
     parser.add_argument("--threads", type=int, default=64, help="at one row, or at a thousand")
     parser.add_argument("--seconds", type=float, default=5, help="at one row, or at a thousand")
     return parser.parse_args(words)
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := [name for name in names if name not in EXPERIMENTS]:
-        raise argparse.ArgumentTypeError(f"no experiment {unknown}: {', '.join(EXPERIMENTS)}")
-    return names
 
 
 def _say(*lines: str) -> None:

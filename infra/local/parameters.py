@@ -37,7 +37,13 @@ def defaults() -> dict[str, str | None]:
 
 
 def from_make(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What stands on the command line of `make up TTL=60 MemberIdClaim=member_id`.
+    """What stands on the command line of `make up TTL=60 MemberIdClaim=member_id`."""
+    given = on_make_line(environment)
+    return checked({SHORT.get(name, name): value for name, value in given.items()})
+
+
+def on_make_line(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Every variable that stands on make's command line.
 
     Make hands such variables down twice: each in the environment, under its name, and all of them
     at the end of MAKEFLAGS, quoted. The names are taken from the one, the values from the other.
@@ -45,7 +51,7 @@ def from_make(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     _, _, given = environment.get("MAKEFLAGS", "").partition("-- ")
     # A space inside of a value is written as "\ ", so a name begins after a space that is not.
     names = re.findall(r"(?:^|(?<!\\) )([A-Za-z_][A-Za-z0-9_]*)=", given)
-    return checked({SHORT.get(name, name): environment[name] for name in names})
+    return {name: environment[name] for name in names}
 
 
 def checked(overrides: Mapping[str, str]) -> dict[str, str]:

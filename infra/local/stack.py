@@ -37,6 +37,7 @@ def up(home: Path, overrides: Mapping[str, str], *, durable: bool = True) -> dic
         endpoint = cloud.ensure(home)
         given = {
             "Architecture": build.architecture(),
+            "Revision": build.fingerprint(),
             **_database_parameters(endpoint, database),
             "TokenIssuer": issuer,
             "TokenAudience": tokens.AUDIENCE,

@@ -23,6 +23,9 @@ FOR_EVERYTHING = {
 }
 WORKERS = {"ReserveStock", "ConfirmStock", "ReleaseStock", "RefundPayment"}
 SCHEDULED = {"RelayOutbox", "SweepExpired"}
+PART_OF_A_FUNCTION = {"AWS::Lambda::EventSourceMapping", "AWS::Lambda::Alias"}
+# What SAM adds to a function's logical id.
+ALIAS = "Aliaslive"
 
 
 @pytest.fixture(params=REGIONS)
@@ -62,10 +65,10 @@ def listed(value):
 
 
 def target(reference):
-    """The logical id that a Ref or a GetAtt leads to."""
+    """The logical id that a Ref or a GetAtt leads to; a function's, where it is its alias."""
     match reference:
         case {"Ref": name} | {"Fn::GetAtt": [name, _]}:
-            return name
+            return name.removesuffix(ALIAS)
     raise AssertionError(reference)
 
 
@@ -209,7 +212,8 @@ def test_a_name_is_the_stacks_or_is_left_to_aws(template):
     named = re.compile(r"(Name|QueueName|FunctionName|LogGroupName|RoleName|ManagedPolicyName)")
     for resource in template["Resources"].values():
         for key, value in resource["Properties"].items():
-            if named.fullmatch(key) and resource["Type"] != "AWS::Lambda::EventSourceMapping":
+            # An alias is named within its function.
+            if named.fullmatch(key) and resource["Type"] not in PART_OF_A_FUNCTION:
                 assert isinstance(value, dict)
                 assert "Ref" in value or "${AWS::StackName}" in value["Fn::Sub"]
 
@@ -254,14 +258,89 @@ def test_the_database_is_brought_up_to_date_before_any_other_function_changes(te
     function = template["Resources"]["Migrate"]["Properties"]
     patience = int(function["Environment"]["Variables"]["DATABASE_TIMEOUT_SECONDS"])
     assert patience < function["Timeout"] < migrated["Properties"]["ServiceTimeout"]
-    for name in of_type(template, "Lambda::Function"):
+    for name, each in of_type(template, "Lambda::Function").items():
         if name != "Migrate":
-            assert template["Resources"][name]["DependsOn"] == "Migrated"
+            assert each["Environment"]["Variables"]["RELEASE"] == RELEASE
 
 
-def test_no_function_has_an_alias_that_would_keep_running_an_old_layer(template):
-    types = {each["Type"] for each in template["Resources"].values()}
-    assert not types & {"AWS::Lambda::Alias", "AWS::Lambda::Version"}
+RELEASE = {"Fn::GetAtt": ["Migrated", "Release"]}
+
+
+def test_every_function_that_an_event_reaches_is_a_published_version_of_this_release(template):
+    functions = of_type(template, "Lambda::Function").keys() - {"Migrate"}
+    versions = of_type(template, "Lambda::Version")
+    aliases = of_type(template, "Lambda::Alias")
+    assert aliases.keys() == {f"{name}{ALIAS}" for name in functions}
+    for name in functions:
+        version = target(aliases[f"{name}{ALIAS}"]["FunctionVersion"])
+        # A new description replaces the version, and the variable is a change that it needs.
+        assert versions[version] == {"FunctionName": {"Ref": name}, "Description": RELEASE}
+    assert len(versions) == len(functions)
+
+
+def test_every_event_goes_to_an_alias(template):
+    events = [
+        *(
+            each["FunctionName"]
+            for each in of_type(template, "Lambda::EventSourceMapping").values()
+        ),
+        *(each["FunctionName"] for each in of_type(template, "Lambda::Permission").values()),
+        *(each["Target"]["Arn"] for each in of_type(template, "Scheduler::Schedule").values()),
+    ]
+    assert events
+    assert all(each["Ref"].endswith(ALIAS) for each in events)
+    api = json.dumps(of_type(template, "ApiGatewayV2::Api"))
+    called = re.findall(r"functions/\$\{([\w.]+)\}/invocations", api)
+    assert called
+    assert all(each.endswith(ALIAS) for each in called)
+
+
+def references(value):
+    match value:
+        case {"Ref": str(name)}:
+            yield name
+        case {"Fn::FindInMap": [_, *keys]}:
+            yield from references(keys)
+        case {"Fn::If": [condition, *branches]}:
+            yield condition
+            yield from references(branches)
+        case dict():
+            for inner in value.values():
+                yield from references(inner)
+        case list():
+            for inner in value:
+                yield from references(inner)
+
+
+def test_every_layer_and_parameter_that_a_function_has_makes_another_release(template):
+    released = set(references(template["Resources"]["Migrated"]["Properties"]))
+    behind = {
+        name: set(references(condition)) for name, condition in template["Conditions"].items()
+    }
+    # How many copies may run is the function's, and not a version's.
+    outside = {"HttpConcurrencyMax", "CapsHttp"}
+    changing = {
+        *template["Parameters"],
+        *of_type(template, "Lambda::LayerVersion"),
+    }
+    for name, each in of_type(template, "Lambda::Function").items():
+        named = set(references(each)) - outside
+        named = named.union(*(behind.get(condition, set()) for condition in named))
+        assert named & changing <= released, name
+
+
+def test_snapshots_are_taken_where_there_are_any_and_asked_for(template):
+    [mapping] = template["Mappings"].values()
+    assert template["Parameters"]["SnapStart"]["Default"] == "off"
+    asked = set(template["Parameters"]["SnapStart"]["AllowedValues"])
+    for partition, answers in mapping.items():
+        assert answers.keys() == asked
+        assert answers["off"] == "None"
+        assert (answers["on"] == "PublishedVersions") == (partition == "aws")
+    assert {"aws", "aws-cn", "aws-us-gov"} <= mapping.keys()
+    wish = {"Fn::FindInMap": ["SnapStart", {"Ref": "AWS::Partition"}, {"Ref": "SnapStart"}]}
+    for name, each in of_type(template, "Lambda::Function").items():
+        assert each.get("SnapStart") == (None if name == "Migrate" else {"ApplyOn": wish})
 
 
 @pytest.mark.parametrize("region", REGIONS)

@@ -107,3 +107,40 @@ def test_a_message_that_would_come_back_too_early_is_refused(deployed, parameter
     too_short = parameters | {"FunctionTimeout": "25", "VisibilityTimeout": "120"}
     with pytest.raises(SetupError, match="150 or more"):
         deploy.under(TEST_HOME, deployed["aws_endpoint_url"], "lockstep-hasty", too_short)
+
+
+def live(deployed, twin):
+    """What events reach of each function that they can reach."""
+    lambdas = client(deployed, "lambda")
+    return {
+        name: lambdas.get_function_configuration(FunctionName=function, Qualifier="live")
+        for name, function in twin["functions"].items()
+        if name != "migrate"
+    }
+
+
+def test_a_changed_parameter_reaches_what_events_reach_and_so_do_snapshots(
+    deployed, twin, parameters
+):
+    before = live(deployed, twin)
+    assert {each["SnapStart"]["ApplyOn"] for each in before.values()} == {"None"}
+    changed = parameters | {"OrderTtlSeconds": "77", "SnapStart": "on"}
+    deploy.under(TEST_HOME, deployed["aws_endpoint_url"], TWIN, changed)
+    after = live(deployed, twin)
+    for name, function in after.items():
+        assert int(function["Version"]) > int(before[name]["Version"])
+        assert function["Environment"]["Variables"]["ORDER_TTL_SECONDS"] == "77"
+        assert function["SnapStart"] == {
+            "ApplyOn": "PublishedVersions",
+            "OptimizationStatus": "On",
+        }
+
+
+def test_a_deployment_that_changes_nothing_publishes_nothing(deployed, twin, parameters):
+    before = live(deployed, twin)
+    changed = parameters | {"OrderTtlSeconds": "77", "SnapStart": "on"}
+    deploy.under(TEST_HOME, deployed["aws_endpoint_url"], TWIN, changed)
+    after = live(deployed, twin)
+    assert [each["Version"] for each in after.values()] == [
+        each["Version"] for each in before.values()
+    ]

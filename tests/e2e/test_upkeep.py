@@ -187,15 +187,19 @@ def process_behind_a_lock() -> int:
 
 @contextlib.contextmanager
 def set_for(lambdas, deployed, function: str, **more: str) -> Iterator[None]:
-    """Variables that a function has besides those of the template."""
+    """Variables that a function has besides those of the template, in what events reach of it."""
     name = deployed["functions"][function]
     variables = lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     lambdas.update_function_configuration(
         FunctionName=name, Environment={"Variables": variables | more}
     )
+    usual = lambdas.get_alias(FunctionName=name, Name="live")["FunctionVersion"]
+    other = lambdas.publish_version(FunctionName=name)["Version"]
+    lambdas.update_alias(FunctionName=name, Name="live", FunctionVersion=other)
     try:
         yield
     finally:
+        lambdas.update_alias(FunctionName=name, Name="live", FunctionVersion=usual)
         lambdas.update_function_configuration(
             FunctionName=name, Environment={"Variables": variables}
         )
@@ -217,7 +221,7 @@ def nobody_reads(lambdas, deployed, *functions: str) -> Iterator[None]:
         mapping["UUID"]
         for function in functions
         for mapping in lambdas.list_event_source_mappings(
-            FunctionName=deployed["functions"][function]
+            FunctionName=f"{deployed['functions'][function]}:live"
         )["EventSourceMappings"]
     ]
     for uuid in mappings:

@@ -36,6 +36,7 @@ class CloudFormation(HTTPServer):
             "StackId": "stack",
             "RequestId": "request",
             "LogicalResourceId": "Migrated",
+            "ResourceProperties": {"Layers": ["layer:1"], "Settings": ["1800"]},
         }
 
 
@@ -83,12 +84,21 @@ def test_cloudformation_is_told_of_success(applied, cloudformation):
     assert answer == {
         "Status": "SUCCESS",
         "Reason": "",
-        "Data": {"applied": ""},
+        "Data": {"applied": "", "Release": deployment.release(cloudformation.request("Create"))},
         "PhysicalResourceId": "migrations",
         "StackId": "stack",
         "RequestId": "request",
         "LogicalResourceId": "Migrated",
     }
+
+
+def test_a_release_is_another_one_when_any_setting_or_layer_is(cloudformation):
+    request = cloudformation.request("Update")
+    released = deployment.release(request)
+    assert released == deployment.release(cloudformation.request("Create"))
+    for changed in ({"Layers": ["layer:2"]}, {"Settings": ["1801"]}):
+        properties = {**request["ResourceProperties"], **changed}
+        assert deployment.release({**request, "ResourceProperties": properties}) != released
 
 
 def test_cloudformation_is_told_what_failed(applied, cloudformation):

@@ -3,14 +3,14 @@
 from infra.local import sizes
 
 
-def test_an_import_is_timed_in_an_interpreter_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "RUNS", 3)
-    (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.05)\n")
-    assert 0.05 <= sizes.import_seconds("slow", [tmp_path]) < 5
-
-
 def test_a_size_is_of_every_file_below(tmp_path):
     (tmp_path / "below").mkdir()
     (tmp_path / "a").write_bytes(b"12")
-    (tmp_path / "below" / "b").write_bytes(b"345")
-    assert sizes.size(tmp_path) == 5
+    (tmp_path / "below" / "b").write_bytes(b"3" * 10_000)
+    measured = sizes.size(tmp_path)
+    assert measured.unzipped == 10_002
+    assert 0 < measured.zipped < 1_000
+
+
+def test_layers_add_up():
+    assert sizes.Size(1, 2) + sizes.Size(30, 40) == sizes.Size(31, 42)

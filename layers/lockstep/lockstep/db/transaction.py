@@ -20,6 +20,8 @@ WITHIN_SECONDS: Final = 5.0
 # Jittered and doubling: waiters on one key that all got 1213 must not meet again at once.
 _PAUSE_SECONDS_MIN: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.32
+# The system's chance: copies of one snapshot would share a generator's state, and their pauses.
+_CHANCE: Final = random.SystemRandom()
 
 
 class Reader(Protocol):
@@ -90,7 +92,7 @@ def in_transaction[T](work: Callable[[Tx], T], *, within_seconds: float = WITHIN
         except DuplicateKey as unexpected:  # whoever expected it has caught it
             raise InvariantBroken(str(unexpected)) from unexpected
         except (Contended, ConnectionLost) as fault:
-            pause_for = random.uniform(pause / 2, pause)  # noqa: S311 - jitter, not a secret
+            pause_for = _CHANCE.uniform(pause / 2, pause)
             if time.monotonic() + pause_for >= deadline:
                 count("TransactionRetriesUsedUp")
                 raise TryAgain(str(fault)) from fault

@@ -12,6 +12,7 @@ from lockstep.orders import turn_store
 # Whoever has the turn decides for everybody, so there is little to gain from waiting longer.
 PATIENCE_SECONDS: Final = 1
 _PAUSE_MS_MAX: Final = 20
+_CHANCE: Final = random.SystemRandom()
 
 
 class TurnTaken(TryAgain):
@@ -28,7 +29,7 @@ def take_turn(tx: Tx, sku_id: int) -> None:
     while not _took(tx, sku_id):
         if time.monotonic() >= deadline:
             raise TurnTaken(f"the turn of SKU {sku_id} is taken")
-        time.sleep(random.uniform(1, _PAUSE_MS_MAX) / 1000)  # noqa: S311 - jitter, not a secret
+        time.sleep(_CHANCE.uniform(1, _PAUSE_MS_MAX) / 1000)
 
 
 def take_turn_of(tx: Tx, order_id: int) -> None:
