@@ -40,6 +40,15 @@ JOIN (SELECT i.sku_id, SUM(i.quantity) AS held
       GROUP BY i.sku_id) AS h USING (sku_id)
 SET s.lock_stock = h.held
 """
+# What a list of orders reads, and what a new order's keys lie beside.
+_OF_WHO_COMES: Final = """
+SELECT SUM(o.pay_amount), COUNT(r.state), SUM(i.quantity), COUNT(q.request_hash)
+FROM oms_order AS o FORCE INDEX (ix_order_member)
+LEFT JOIN ims_reservation AS r ON r.reservation_id = o.reservation_id
+LEFT JOIN oms_order_item AS i ON i.order_id = o.id
+LEFT JOIN oms_order_request AS q ON q.order_id = o.id
+WHERE o.member_id <= {members}
+"""
 _NOT_PURGED: Final = """
 SELECT count
 FROM information_schema.innodb_metrics
@@ -57,6 +66,11 @@ class Side:
     past: int
     members: int
     settle_seconds: float = 30
+
+
+def read_who_comes(side: Side) -> None:
+    """Have in memory what there is of the members that come, wherever it lies."""
+    side.ground.row(_OF_WHO_COMES.format(members=side.members))
 
 
 @contextmanager
