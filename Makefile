@@ -10,7 +10,7 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := check
 .NOTPARALLEL:
-.PHONY: bench bench-picture demo up down token catalogue purge alipay-check sizes check test proof experiments model lock lock-check schema generate build clean ready setup style types template policies
+.PHONY: bench bench-growth bench-life bench-picture demo up down token catalogue purge alipay-check sizes check test proof experiments model lock lock-check schema generate build clean ready setup style types template policies
 
 # ---- run it ---------------------------------------------------------------------------------------
 
@@ -56,6 +56,14 @@ experiments: ready ## what the rules rest on, measured here beside published fig
 BENCH := only repeats seconds
 bench: ready ## ours beside the seeds, other shops and the engine's limits, in one run; only=hot for a part
 	@$(PY) -m infra.bench $(foreach name,$(BENCH),$(if $($(name)),--$(name) "$($(name))"))
+
+GROWTH := rows past repeats seconds pool only keep
+bench-growth: ready ## what a long past leaves of the throughput; half an hour and 25 GB of disk, rows=200000 for less
+	@$(PY) -m infra.bench.growth $(foreach name,$(GROWTH),$(if $($(name)),--$(name) "$($(name))"))
+
+LIFE := orders units clients lives
+bench-life: ready ## a flash sale and whole lives of orders, through a deployed stack of its own
+	@$(PY) -m infra.bench.life $(foreach name,$(LIFE),$(if $($(name)),--$(name) "$($(name))"))
 
 bench-picture: ready ## draw the last whole run of make bench for the READMEs
 	@$(PY) -m infra.bench.picture

@@ -14,6 +14,9 @@ PROOF_HOME = LOCAL / "proof"
 PROOF_HOME_DURABLE = LOCAL / "proof-durable"
 EXPERIMENTS_HOME = LOCAL / "experiments"
 BENCH_HOME = LOCAL / "bench"
+BENCH_GROWTH_HOME = LOCAL / "bench-growth"
+# A stack of its own, with what `make up` starts.
+BENCH_STACK_HOME = LOCAL / "bench-stack"
 EVERY_HOME = (
     LOCAL,
     TEST_HOME,
@@ -21,6 +24,8 @@ EVERY_HOME = (
     PROOF_HOME_DURABLE,
     EXPERIMENTS_HOME,
     BENCH_HOME,
+    BENCH_GROWTH_HOME,
+    BENCH_STACK_HOME,
 )
 
 UV = LOCAL / "tools" / "bin" / "uv"

@@ -14,3 +14,10 @@ def names_of(known: Iterable[str], noun: str) -> Callable[[str], list[str]]:
         return names
 
     return read
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
