@@ -37,7 +37,10 @@ def main(words: Sequence[str]) -> None:
         sys.exit(str(error))
     is_complete = set(sizes.only) == set(EVERYTHING)
     file = WRITTEN if is_complete else PART
-    file.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    # What "bench-growth" and "bench-life" keep there stays.
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    text = json.dumps(kept | document, ensure_ascii=False, indent=1)
+    file.write_text(text + "\n", encoding="utf-8")
     _say("", *shown.ratio_lines(document["ratios"]), "", f"Written to {file.name}.")
     if wrong:
         sys.exit("\n".join(["", "This must not be:", *wrong]))

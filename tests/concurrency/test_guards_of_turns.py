@@ -3,6 +3,7 @@
 Method: see guards.py. A second session does its whole work right after the statement that locks.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,7 @@ import pytest
 
 from lockstep import fingerprint
 from lockstep.db.transaction import in_transaction
-from lockstep.inventory import store as stock
+from lockstep.inventory import release as release_module
 from lockstep.inventory.model import Refusal, Refused, Released
 from lockstep.inventory.release import release
 from lockstep.orders import turn, turn_store
@@ -62,7 +63,8 @@ def hold_what_is_just_given_back(database: Database) -> tuple[object, object]:
     )
     other = Meanwhile(database, lambda: turn_of(order))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stock, "mark_released", other.after(stock.mark_released))
+        end = release_module._RETURN
+        patch.setattr(release_module, "_RETURN", replace(end, mark=other.after(end.mark)))
         released = release(str(order.reservation_id), order.id)
     return released, other.outcome()
 

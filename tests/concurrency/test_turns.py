@@ -25,7 +25,7 @@ from lockstep.orders import hold as hold_module
 from lockstep.orders import turn, turn_store
 from lockstep.orders.close import expire
 from lockstep.orders.hold import hold, hold_all
-from lockstep.orders.model import Closed, Held, NotWaiting, Order, Placed, SoldOut
+from lockstep.orders.model import Closed, Held, NotWaiting, Order, OutOfStock, Placed, SoldOut
 from lockstep.orders.place import place
 from lockstep.orders.turn import TurnTaken
 from lockstep.payments import doorbell
@@ -336,24 +336,35 @@ def decided(database: Database) -> list[tuple[int, str]]:
 def test_two_deciders_and_a_crowd_that_places_oversell_nothing_and_keep_the_order(
     database, monkeypatch, batch_max
 ):
-    """Sixty ask for forty pieces, one after the other, while two workers decide."""
+    """Sixty ask for forty pieces, one after the other, while two workers decide. Who comes when
+    nothing is left is refused at the gate."""
     monkeypatch.setattr(hold_module, "BATCH_MAX", batch_max)
     a_sku(database, HOT, stock=40, hot=True)
     deadlocks = Deadlocks(monkeypatch)
     orders: list[Order] = []
+    too_late: list[OutOfStock] = []
+    all_came = threading.Event()
 
     def place_all() -> None:
-        orders.extend(an_order({HOT: 1}, member_id=n) for n in range(1, 61))
+        for member in range(1, 61):
+            outcome = place(place_command({HOT: 1}, member_id=member))
+            if isinstance(outcome, Placed):
+                orders.append(outcome.order)
+            else:
+                assert isinstance(outcome, OutOfStock)
+                too_late.append(outcome)
+        all_came.set()
 
     def decide_all() -> None:
-        while len(orders) < 60 or ring(*orders[-10:]):
+        while not all_came.wait(0) or ring(*orders[-10:]):
             if orders:
                 ring(*orders[-10:])
 
     at_once(place_all, decide_all, decide_all)
     assert deadlocks.seen == 0
-    assert statuses(database) == [PENDING] * 40 + [SOLD_OUT] * 20
-    assert len(decided(database)) == len({order_id for order_id, _ in decided(database)}) == 60
+    assert statuses(database) == [PENDING] * 40 + [SOLD_OUT] * (20 - len(too_late))
+    assert len(decided(database)) == len({order_id for order_id, _ in decided(database)})
+    assert len(decided(database)) == len(orders) == 60 - len(too_late)
     holds = [
         row["it"] for row in database.rows("SELECT order_id AS it FROM ims_reservation ORDER BY id")
     ]

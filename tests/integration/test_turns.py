@@ -4,14 +4,16 @@ What two deciders, or a decider and somebody else, come to is in tests/concurren
 """
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lockstep import fingerprint
 from lockstep.db import transaction
-from lockstep.db.connection import STATEMENT_BYTES_MAX
+from lockstep.db.connection import Connection
 from lockstep.db.errors import ConnectionLost
+from lockstep.db.packet import BYTES_MAX
 from lockstep.errors import InvariantBroken
 from lockstep.inventory import store
 from lockstep.inventory.release import release
@@ -267,14 +269,14 @@ def test_no_statement_is_longer_than_a_proxy_bears(database, skus_each):
         sent = statements_of(lambda: ring_for(order_ids[0]))
         assert statuses(database) == [PENDING] * (BATCH_MAX // 2) + [SOLD_OUT] * (BATCH_MAX // 2)
         assert_at_rest(database)
-    assert max(len(statement.encode()) for statement in sent) <= STATEMENT_BYTES_MAX
-    assert max(len(statement.encode()) for statement in sent) > STATEMENT_BYTES_MAX // 2
+    assert max(len(statement.encode()) for statement in sent) <= BYTES_MAX + len("BEGIN;")
+    assert max(len(statement.encode()) for statement in sent) > BYTES_MAX // 2
 
 
 def test_as_many_skus_as_a_transaction_takes_fit_a_statement(database):
     skus = range(2**53 - 1 - decide_module.SKUS_MAX, 2**53 - 1)
     sent = statements_of(lambda: transaction.read(lambda reader: store.read_skus(reader, skus)))
-    assert max(len(statement.encode()) for statement in sent) <= STATEMENT_BYTES_MAX
+    assert max(len(statement.encode()) for statement in sent) <= BYTES_MAX + len("BEGIN;")
 
 
 @pytest.mark.parametrize(("how_many", "trips"), [(1, 19), (100, 19), (BATCH_MAX, 30)])
@@ -424,18 +426,18 @@ def test_where_there_is_no_database_nobody_is_decided_one_by_one(database, skus,
     orders = [an_order({HOT: 1}) for _ in range(2)]
     tried: list[int] = []
     monkeypatch.setattr(hold_module, "hold", tried.append)
-    real = transaction._begin
+    real = Connection.send_together
 
     def away(*_: object) -> Any:
         raise ConnectionLost("2003: it is away")
 
-    monkeypatch.setattr(transaction, "_begin", away)
+    monkeypatch.setattr(Connection, "send_together", away)
     monkeypatch.setattr(transaction, "_PAUSE_SECONDS_MIN", transaction.WITHIN_SECONDS)
     monkeypatch.setattr(transaction, "_PAUSE_SECONDS_MAX", transaction.WITHIN_SECONDS)
-    monkeypatch.setattr("random.uniform", lambda _, most: most)
+    monkeypatch.setattr(transaction, "_CHANCE", SimpleNamespace(uniform=lambda _, most: most))
     assert ring(*orders) == ["m1", "m2"]
     assert tried == []
-    monkeypatch.setattr(transaction, "_begin", real)
+    monkeypatch.setattr(Connection, "send_together", real)
     assert statuses(database) == [WAITS, WAITS]
 
 

@@ -125,15 +125,20 @@ def paid_late(database: Database, monkeypatch: pytest.MonkeyPatch, lines: dict[i
 
 
 def statements_of(work: Callable[[], object]) -> list[str]:
-    """What ``work`` sends to the engine, each statement as it goes out."""
+    """What ``work`` sends to the engine, each text as it goes out."""
     sent: list[str] = []
-    real = Connection._run
+    run, send_together = Connection._run, Connection.send_together
 
-    def run(session: Connection, sql: Any, arguments: Any) -> Any:
-        sent.append(session._session.cursor().mogrify(sql, arguments or None))
-        return real(session, sql, arguments)
+    def send(session: Connection, texts: Sequence[str]) -> Any:
+        sent.append(";".join(texts))
+        return send_together(session, texts)
+
+    def send_one(session: Connection, text: str) -> Any:
+        sent.append(text)
+        return run(session, text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connection, "_run", run)
+        patch.setattr(Connection, "_run", send_one)
+        patch.setattr(Connection, "send_together", send)
         work()
     return sent

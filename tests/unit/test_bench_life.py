@@ -1,7 +1,9 @@
 """What a flash sale promises is held to, and an app's patience ends."""
 
+import time
 import urllib.error
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ EXACT = Sale(
 IN_LINE = 3500
 
 
-def wrong(taken: int = IN_LINE, rows: int = IN_LINE, **changes: float) -> list[str]:
+def wrong(taken: int = IN_LINE, rows: int = IN_LINE, **changes: Any) -> list[str]:
     return list(_wrong(replace(EXACT, **changes), taken, rows))
 
 
@@ -51,12 +53,14 @@ def test_a_refusal_leaves_no_row():
 
 @pytest.mark.parametrize("which", ["longest_wait", "longest_answer"])
 def test_nobody_waits_a_minute_longer_than_the_burst(which):
-    assert wrong(**{which: 160.0}) == []
-    assert wrong(**{which: 161.0}) == ["somebody waited 161 s, the burst and 61 s more"]
+    waited: dict[str, Any] = {which: 160.0}
+    assert wrong(**waited) == []
+    waited[which] = 161.0
+    assert wrong(**waited) == ["somebody waited 161 s, the burst and 61 s more"]
 
 
 def test_fewer_members_than_units_leave_some():
-    few = {"orders": 10, "held": 10, "refused_at_once": 0, "refused_in_line": 0}
+    few: dict[str, Any] = {"orders": 10, "held": 10, "refused_at_once": 0, "refused_in_line": 0}
     assert wrong(10, 10, **few) == []
 
 
@@ -75,10 +79,16 @@ def reply(status: int, code: str | None = None) -> Reply:
 
 
 def test_an_app_asks_until_it_is_answered(monkeypatch):
-    monkeypatch.setattr(asking.time, "sleep", lambda _: None)
-    said = [urllib.error.URLError("no"), TimeoutError(), reply(503), reply(202), reply(201)]
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    said: list[Any] = [
+        urllib.error.URLError("no"),
+        TimeoutError(),
+        reply(503),
+        reply(202),
+        reply(201),
+    ]
 
-    def ask() -> Reply:
+    def ask() -> Any:
         one = said.pop(0)
         if isinstance(one, Exception):
             raise one
@@ -88,7 +98,7 @@ def test_an_app_asks_until_it_is_answered(monkeypatch):
 
 
 def test_an_app_gives_up_in_the_end(monkeypatch):
-    monkeypatch.setattr(asking.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     with pytest.raises(WentWrong, match="20 times"):
         asking.answered(lambda: reply(503))
 

@@ -86,7 +86,10 @@ def _a_lost_commit_is_done_again() -> Iterator[None]:
 
     def claiming(claim: Any) -> Any:
         def claimed(packet: Packet, member_id: int, key: str, *more: Any) -> Any:
-            [row] = packet.all("SELECT COUNT(*) AS requests FROM oms_order_request").rows
+            # Past the product's ways to the engine, so that the life has no trip more.
+            with packet._session._session.cursor() as cursor:
+                cursor.execute("SELECT COUNT(*) AS requests FROM oms_order_request")
+                [row] = cursor.fetchall()
             keys.append(f"{key}-{row['requests']}")
             return claim(packet, member_id, keys[-1], *more)
 

@@ -19,7 +19,7 @@ def test_a_life_is_counted_trip_by_trip(database):
     ways = [trip.way for trip in lived.trips]
     assert ways[0] is Way.CONNECT
     assert ways.count(Way.CALL) == 2  # is it paid, and if not: close it
-    assert ways.count(Way.COMMIT) == 3  # the wish, its outcome, and the message that was sent
+    assert ways.count(Way.COMMIT) == 2  # the wish, and its outcome
     assert ways.index(Way.SEND) > ways.index(Way.COMMIT)
     assert lived.trips[1] == Trip(Way.READ, "BEGIN")
     assert lived.calls == 1

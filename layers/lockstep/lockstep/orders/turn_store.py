@@ -38,7 +38,7 @@ READ_PLACES: Final = """
 SELECT o.id, o.turn_sku_id,
        o.status = 'RESERVING' OR EXISTS (
            SELECT 1
-           FROM oms_order_payment AS p
+           FROM oms_order_payment AS p FORCE INDEX (ix_payment_order)
            WHERE p.order_id = o.id
              AND p.state = 'REINSTATE_PENDING') AS waits
 FROM oms_order AS o

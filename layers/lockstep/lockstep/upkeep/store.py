@@ -105,11 +105,12 @@ FROM oms_order AS o
 WHERE o.status = 'RESERVING'
   AND o.created_at BETWEEN %(at)s AND TIMESTAMPADD(SECOND, -%(seconds)s, NOW(3))
   AND (o.created_at > %(at)s OR o.id > %(id)s)
-  AND (o.turn_sku_id IS NULL OR o.id = (
-      SELECT MIN(f.id)
+  AND NOT EXISTS (
+      SELECT 1
       FROM oms_order AS f FORCE INDEX (ix_order_turn)
       WHERE f.turn_sku_id = o.turn_sku_id
-        AND f.status = 'RESERVING'))
+        AND f.status = 'RESERVING'
+        AND f.id < o.id)
 ORDER BY o.created_at, o.id
 LIMIT %(limit)s
 """

@@ -61,6 +61,7 @@ class Order:
     paid: int = 0
     back: int = 0
     n: int = 1
+    turn: int | None = None
     returned: Counter[int] = field(default_factory=Counter)
 
     @property

@@ -73,10 +73,10 @@ class Auditor(Orders):
                 self.stage(says, name)
 
     def _say_reserves_again(self) -> None:
-        for order in self.orders.values():
+        first = {o.turn: o for o in reversed(self.orders.values()) if o.status == "RESERVING"}
+        for order in sorted(first.values(), key=lambda order: int(order.name)):
             message = ("reserve", order.hold)
-            waited = self.now - order.created >= PAUSE
-            if order.status == "RESERVING" and waited and self._is_due(message):
+            if self.now - order.created >= PAUSE and self._is_due(message):
                 self.stage(*message)
         for payment in self.payments.values():
             if payment.state == "REINSTATE_PENDING" and self.now - payment.created >= PAUSE:

@@ -163,12 +163,19 @@ class Money(Channel):
 
     # --- late money that may revive its order ----------------------------------------------------
 
-    def reinstate(self, order: Order) -> str:
-        late = [
+    def is_late(self, order: Order) -> bool:
+        """Whether money that came after its time may revive it."""
+        return bool(self._late(order))
+
+    def _late(self, order: Order) -> list[Payment]:
+        return [
             payment
             for payment in self.payments.values()
             if payment.order == order.name and payment.state == "REINSTATE_PENDING"
         ]
+
+    def reinstate(self, order: Order) -> str:
+        late = self._late(order)
         whole = [payment for payment in late if payment.back < payment.amount]
         if not late:
             return "nothing late"

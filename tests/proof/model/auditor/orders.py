@@ -26,6 +26,7 @@ class Orders(Refunds):
         order = Order(f"{len(self.orders) + 1}", member, lines, pay, self.now)
         hot = [self.skus[sku] for sku in lines if self.skus[sku].hot]
         if hot and all(sku.available > 0 for sku in hot):
+            order.turn = min(sku for sku in lines if self.skus[sku].hot)
             order.become("RESERVING")
             self.stage("reserve", order.hold)
         elif short := self.short_of(lines):
@@ -140,14 +141,27 @@ class Orders(Refunds):
     # --- the turn of a hot SKU -------------------------------------------------------------------
 
     def deliver_reserve(self, name: str) -> str:
+        """One message decides all that wait at its order's turn, late money first."""
         order = self.orders[name.partition("-")[0]]
-        if order.status != "RESERVING" or order.hold != name:
+        if order.turn is None or not self._waits(order):
             return self.reinstate(order)
-        if self.short_of(order.lines):
-            self.close(order, "OUT_OF_STOCK")
-            return "sold out"
-        self._hold(order)
-        return "held"
+        at_turn = [other for other in self.orders.values() if other.turn == order.turn]
+        came_to = {other.name: self.reinstate(other) for other in at_turn if self.is_late(other)}
+        for other in at_turn:
+            if other.status == "RESERVING":
+                came_to[other.name] = self._decide(other)
+        return came_to[order.name]
+
+    def _waits(self, order: Order) -> bool:
+        return order.status == "RESERVING" or self.is_late(order)
+
+    def _decide(self, order: Order) -> str:
+        if not self.short_of(order.lines):
+            self._hold(order)
+            return "held"
+        order.become("CLOSED")  # it never had a hold: there is nothing to release
+        order.close_reason = "OUT_OF_STOCK"
+        return "sold out"
 
     def _hold(self, order: Order) -> None:
         order.become("PENDING_PAYMENT")
