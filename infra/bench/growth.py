@@ -128,6 +128,7 @@ def _sides(ground: Ground, sizes: argparse.Namespace) -> tuple[Side, Side]:
 def _make_room(ground: Ground, orders: int) -> None:
     """A disk that fills up would stop everything on this machine."""
     is_ours = ground.server.socket is not None
+    BENCH_GROWTH_HOME.mkdir(parents=True, exist_ok=True)
     free, wanted = shutil.disk_usage(BENCH_GROWTH_HOME).free, orders * BYTES_EACH
     if is_ours and free < wanted:
         raise SetupError(

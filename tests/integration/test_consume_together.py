@@ -113,7 +113,7 @@ def test_a_refusal_that_cannot_be_recorded_fails_its_message_alone(monkeypatch):
     def fail(*_: object) -> None:
         raise TryAgain("the database is away")
 
-    monkeypatch.setattr("lockstep.messaging.consumer.in_transaction", fail)
+    monkeypatch.setattr("lockstep.messaging.consumer.in_one_statement", fail)
     records = records_of(a_command("A"), a_command("B"))
     assert consume_with(answering(CODE, None), *records) == ["m1"]
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
+from functions import create_order
 from infra import migrate
 from lockstep.db.connection import Connection
 from lockstep.db.errors import ConnectionLost, Contended
-from lockstep.db.packet import Packet
 from lockstep.db.transaction import Tx
 from lockstep.errors import TryAgain
 from lockstep.messaging import outbox, relay
@@ -81,16 +81,19 @@ def _a_lost_commit_is_a_failure() -> Any:
 
 @contextmanager
 def _a_lost_commit_is_done_again() -> Iterator[None]:
-    """The second try does not find what the first one did."""
+    """The second try of a call does not find what the first one did."""
     keys = [""]
 
+    def calling(place: Any) -> Any:
+        def called(command: Any) -> Any:
+            del keys[1:]
+            return place(command)
+
+        return called
+
     def claiming(claim: Any) -> Any:
-        def claimed(packet: Packet, member_id: int, key: str, *more: Any) -> Any:
-            # Past the product's ways to the engine, so that the life has no trip more.
-            with packet._session._session.cursor() as cursor:
-                cursor.execute("SELECT COUNT(*) AS requests FROM oms_order_request")
-                [row] = cursor.fetchall()
-            keys.append(f"{key}-{row['requests']}")
+        def claimed(packet: Any, member_id: int, key: str, *more: Any) -> Any:
+            keys.append(f"{key}-{len(keys)}")
             return claim(packet, member_id, keys[-1], *more)
 
         return claimed
@@ -99,6 +102,7 @@ def _a_lost_commit_is_done_again() -> Iterator[None]:
         return lambda packet, member_id, _, *more: complete(packet, member_id, keys[-1], *more)
 
     with ExitStack() as planted:
+        planted.enter_context(instead(create_order, "place", calling))
         planted.enter_context(instead(request_store, "claim_request", claiming))
         planted.enter_context(instead(request_store, "complete_request", completing))
         yield

@@ -32,8 +32,8 @@ def read_late_payments(tx: Tx, order_id: int) -> list[LatePayment]:
 
 READ_LATE_ORDERS: Final = """
 SELECT DISTINCT o.id
-FROM oms_order_payment AS p
-JOIN oms_order AS o ON o.id = p.order_id
+FROM oms_order_payment AS p FORCE INDEX (ix_payment_state)
+STRAIGHT_JOIN oms_order AS o FORCE INDEX (PRIMARY) ON o.id = p.order_id
 WHERE p.state = 'REINSTATE_PENDING'
   AND o.turn_sku_id = %s
 ORDER BY o.id
