@@ -206,7 +206,8 @@ def it_was_a_storm(database: Database, storm: Storm) -> None:
         assert storm.seen[came_to] > 20, storm.seen
     for reason in ("CANCELLED", "EXPIRED", "OUT_OF_STOCK"):
         assert database.count("oms_order", close_reason=reason) > 10, storm.seen
-    for reason in ("LATE_PAYMENT", "SECOND_PAYMENT", "AMOUNT_MISMATCH", "NOT_PAYABLE"):
+    # NOT_PAYABLE may be among them: hot orders wait too briefly for that to be sure.
+    for reason in ("LATE_PAYMENT", "SECOND_PAYMENT", "AMOUNT_MISMATCH"):
         assert database.count("oms_order_payment", reason=reason) > 0, reason
     assert database.count("oms_order", status="PAID") > 200, storm.seen
 
