@@ -41,8 +41,8 @@ def want_the_last_one(shop: Shop) -> None:
 
 
 def wait_in_line(shop: Shop) -> None:
-    """A hot lamp: two are left, Mei and Lin each want both, and nobody waits on a row lock"""
-    sku_id = shop.new_sku("Dragon lamp", "66.00", 2, hot=True)
+    """A hot lamp: three are left, Mei and Lin each want two, and nobody waits on a row lock"""
+    sku_id = shop.new_sku("Dragon lamp", "66.00", 3, hot=True)
     orders = [ordered(shop, member, sku_id, 2) for member in (MEI, LIN)]
     tell(f"201 for each, Retry-After 1: both orders are {orders[0]['status']}")
     for order in orders:
@@ -50,7 +50,7 @@ def wait_in_line(shop: Shop) -> None:
     states = sorted(shop.status(order["order_no"]) for order in orders)
     expect(states, ["CLOSED", "PENDING_PAYMENT"], "what reserve.fifo came to")
     tell("reserve.fifo gave one of them her time to pay; the other is CLOSED, OUT_OF_STOCK")
-    tell_stock(shop, sku_id, (2, 2))
+    tell_stock(shop, sku_id, (3, 2))
 
 
 def cancel(shop: Shop) -> None:
