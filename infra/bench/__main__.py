@@ -19,7 +19,8 @@ from infra.bench.crowd import Crowd
 from infra.local.paths import BENCH_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import a_ground
-from infra.measuring.options import names_of
+from infra.measuring.options import above_zero, names_of, positive
+from infra.measuring.table import say
 
 SCHEMA: Final = "lockstep_bench"
 WRITTEN: Final = LOCAL / "bench.json"
@@ -41,7 +42,7 @@ def main(words: Sequence[str]) -> None:
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     text = json.dumps(kept | document, ensure_ascii=False, indent=1)
     file.write_text(text + "\n", encoding="utf-8")
-    _say("", *shown.ratio_lines(document["ratios"]), "", f"Written to {file.name}.")
+    say("", *shown.ratio_lines(document["ratios"]), "", f"Written to {file.name}.")
     if wrong:
         sys.exit("\n".join(["", "This must not be:", *wrong]))
 
@@ -52,16 +53,16 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     cold = cold_import_ratio() if COLD in sizes.only else None
     with a_ground(BENCH_HOME, SCHEMA) as ground:
         machine = ground.says()
-        _say("", *machine, "")
+        say("", *machine, "")
         way.make_peers(ground)
         our_notice.let_notices_come()
         with Crowd() as crowd:
-            bench = sections.Bench(ground, crowd, sizes.repeats, sizes.seconds, _say)
+            bench = sections.Bench(ground, crowd, sizes.repeats, sizes.seconds, say)
             for name in sizes.only:
                 if name != COLD:
                     sections.SECTIONS[name](bench)
     for table in shown.tables(bench.rows):
-        _say("", *table.lines())
+        say("", *table.lines())
     found = ratios.of_rows(bench.rows)
     values = {name: round(ratio.value, 3) for name, ratio in found.items()}
     if cold is not None:
@@ -85,26 +86,11 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 def _read(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--only", type=names_of(EVERYTHING, "part"), default=list(EVERYTHING))
-    parser.add_argument("--repeats", type=_positive(int), default=5, help="of what is held to")
+    parser.add_argument("--repeats", type=positive, default=5, help="of what is held to")
     parser.add_argument(
-        "--seconds", type=_positive(float), default=1.5, help="of each run, at most"
+        "--seconds", type=above_zero(float), default=1.5, help="of each run, at most"
     )
     return parser.parse_args(words)
-
-
-def _positive(kind: Any) -> Any:
-    def number(text: str) -> Any:
-        value = kind(text)
-        if value <= 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
-        return value
-
-    return number
-
-
-def _say(*lines: str) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from infra.local.paths import BENCH_GROWTH_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import Ground, a_ground
 from infra.measuring.options import names_of, positive
+from infra.measuring.table import say
 
 SHORT: Final = "lockstep_growth_short"
 LONG: Final = "lockstep_growth_long"
@@ -44,7 +45,7 @@ def main(words: Sequence[str]) -> None:
     except SetupError as error:
         sys.exit(str(error))
     keep(WRITTEN, "growth", document)
-    _say("", f'Written to {WRITTEN.name} under "growth".')
+    say("", f'Written to {WRITTEN.name} under "growth".')
     if wrong:
         sys.exit("\n".join(["", "This must not be:", *wrong]))
 
@@ -64,7 +65,7 @@ def measured(
     with Crowd() as crowd:
         comparison = Comparison(crowd, short, long, seconds)
         for path in only:
-            _say(f"  {path}: {repeats} pairs …")
+            say(f"  {path}: {repeats} pairs …")
             found.append(comparison.measure(path, repeats))
     return found, comparison.wrong
 
@@ -98,8 +99,8 @@ def _measure(sizes: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             machine, size = ground.says(), growth_fill.size_mb(long.ground)
             if not sizes.keep:
                 ground.execute(f"DROP DATABASE {LONG}")
-    _say("", *machine, f"The long past takes {size:,} MB on the disk.", "")
-    _say(*table(pairs, short.past, long.past))
+    say("", *machine, f"The long past takes {size:,} MB on the disk.", "")
+    say(*table(pairs, short.past, long.past))
     document = {
         "machine": machine,
         "past": short.past,
@@ -120,8 +121,8 @@ def _sides(ground: Ground, sizes: argparse.Namespace) -> tuple[Side, Side]:
     growth_fill.make(ground, sizes.past)
     if not growth_fill.is_made(long, sizes.rows, like=ground):
         _make_room(ground, sizes.rows)
-        seconds = growth_fill.make(long, sizes.rows, _say)
-        _say(f"  {sizes.rows:,} past orders were made in {seconds:.0f} s")
+        seconds = growth_fill.make(long, sizes.rows, say)
+        say(f"  {sizes.rows:,} past orders were made in {seconds:.0f} s")
     return Side(ground, sizes.past, members), Side(long, sizes.rows, members)
 
 
@@ -158,11 +159,6 @@ def _orders(text: str) -> int:
             f"{text} is no multiple of {ORDERS_EACH}, a member's orders"
         )
     return value
-
-
-def _say(*lines: str) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

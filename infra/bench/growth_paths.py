@@ -14,7 +14,6 @@ from itertools import batched
 from typing import Any, Final
 
 from functions import (
-    alipay_notify,
     confirm_stock,
     query_orders,
     relay_outbox,
@@ -24,6 +23,7 @@ from functions import (
 )
 from infra.bench import growth_events, growth_rows
 from infra.bench.crowd import Client, Seat
+from infra.bench.our_notice import settling
 from infra.bench.our_reserve import EVENT_MAX
 from infra.bench.ours import own_session
 from infra.bench.way import WentWrong
@@ -124,18 +124,7 @@ def _finish(model: type[StockCommand], handler: Any, holds: Sequence[Hold]) -> A
 
 def _notice(task: Task, seat: Seat) -> Act:
     order_nos = [reservation_id.partition("-")[0] for _, reservation_id in task.holds(seat)]
-    events = iter(growth_events.notices(order_nos, PRICE))
-    context = Context()
-
-    def act() -> int | None:
-        event = next(events, None)
-        if event is None:
-            return None
-        if alipay_notify.handler(event, context)["body"] != "success":
-            raise WentWrong("a notice was not settled")
-        return 1
-
-    return act
+    return settling(growth_events.notices(order_nos, PRICE))
 
 
 def _list(task: Task, seat: Seat) -> Act:

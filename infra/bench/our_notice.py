@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +29,22 @@ def let_notices_come() -> None:
     os.environ["ALIPAY_PUBLIC_KEY"] = ours.public_key
 
 
+def settling(events: Iterable[dict[str, Any]]) -> Callable[[], int | None]:
+    """One of these notices after the other, each of which the function must settle."""
+    left = iter(events)
+    context = Context()
+
+    def act() -> int | None:
+        event = next(left, None)
+        if event is None:
+            return None
+        if alipay_notify.handler(event, context)["body"] != "success":
+            raise WentWrong("a notice was not settled")
+        return 1
+
+    return act
+
+
 @dataclass(frozen=True)
 class OurNotice:
     orders: int
@@ -44,19 +60,8 @@ class OurNotice:
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
-        events = iter(self._notices(seat))
-        context = Context()
         with own_session():
-
-            def act() -> int | None:
-                event = next(events, None)
-                if event is None:
-                    return None
-                if alipay_notify.handler(event, context)["body"] != "success":
-                    raise WentWrong("a notice was not settled")
-                return 1
-
-            yield Client(act)
+            yield Client(settling(self._notices(seat)))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [paid] = ground.row("SELECT COUNT(*) FROM oms_order WHERE status = 'PAID'")

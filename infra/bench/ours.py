@@ -92,17 +92,8 @@ class OurPlace:
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
-        numbers = count(seat.number + 1, seat.clients)
-
-        def act() -> int:
-            n = next(numbers)
-            outcome = place(PlaceOrder(n, f"key-{n}", {1 + n % self.skus: 1}, None, None))
-            if not isinstance(outcome, Placed):
-                raise WentWrong(f"an order that is not placed: {outcome}")
-            return 1
-
         with own_session():
-            yield Client(act)
+            yield Client(_placing(seat, self.skus, Placed))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [placed] = ground.row("SELECT COUNT(*) FROM oms_order")
@@ -124,17 +115,8 @@ class OurGate:
 
     @contextmanager
     def client(self, seat: Seat) -> Iterator[Client]:
-        numbers = count(seat.number + 1, seat.clients)
-
-        def act() -> int:
-            n = next(numbers)
-            outcome = place(PlaceOrder(n, f"key-{n}", {1 + n % self.skus: 1}, None, None))
-            if not isinstance(outcome, OutOfStock):
-                raise WentWrong(f"an order that is not refused: {outcome}")
-            return 1
-
         with own_session():
-            yield Client(act)
+            yield Client(_placing(seat, self.skus, OutOfStock))
 
     def judge(self, ground: Ground, outcome: Outcome) -> Verdict:
         [rows] = ground.row(
@@ -178,3 +160,17 @@ def own_session() -> Iterator[None]:
         yield
     finally:
         connection.discard()
+
+
+def _placing(seat: Seat, skus: int, wanted: type[Placed | OutOfStock]) -> Callable[[], int]:
+    """Orders of one piece, members and keys of their own, each of which comes to ``wanted``."""
+    numbers = count(seat.number + 1, seat.clients)
+
+    def act() -> int:
+        n = next(numbers)
+        outcome = place(PlaceOrder(n, f"key-{n}", {1 + n % skus: 1}, None, None))
+        if not isinstance(outcome, wanted):
+            raise WentWrong(f"an order that is not {wanted.__name__}: {outcome}")
+        return 1
+
+    return act

@@ -15,7 +15,7 @@ from infra.local.paths import EXPERIMENTS_HOME, LOCAL
 from infra.local.steps import SetupError
 from infra.measuring.ground import Ground, a_ground
 from infra.measuring.options import names_of
-from infra.measuring.table import Table
+from infra.measuring.table import Table, say
 
 SCHEMA: Final = "lockstep_experiments"
 SOURCE: Final = "published: the article 订单、库存与数据一致性 (MySQL 8.4.11, JDK 21)"
@@ -38,11 +38,11 @@ def main(words: Sequence[str]) -> None:
     try:
         with a_ground(EXPERIMENTS_HOME, SCHEMA) as ground:
             says = [*ground.says(), SOURCE]
-            _say("", *says)
+            say("", *says)
             tables = {}
             for name in sizes.only:
                 tables[name] = EXPERIMENTS[name](ground, sizes)
-                _say("", *tables[name].lines())
+                say("", *tables[name].lines())
     except SetupError as error:
         sys.exit(str(error))
     documents = {name: table.document() for name, table in tables.items()}
@@ -62,11 +62,6 @@ def _read(words: Sequence[str]) -> Sizes:
     parser.add_argument("--threads", type=int, default=64, help="at one row, or at a thousand")
     parser.add_argument("--seconds", type=float, default=5, help="at one row, or at a thousand")
     return parser.parse_args(words)
-
-
-def _say(*lines: str) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable
+from typing import Final
 
 
 def names_of(known: Iterable[str], noun: str) -> Callable[[str], list[str]]:
@@ -16,8 +17,16 @@ def names_of(known: Iterable[str], noun: str) -> Callable[[str], list[str]]:
     return read
 
 
-def positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
+def above_zero[N: (int, float)](kind: Callable[[str], N]) -> Callable[[str], N]:
+    """Read a number of ``kind``."""
+
+    def number(text: str) -> N:
+        value = kind(text)
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return value
+
+    return number
+
+
+positive: Final = above_zero(int)

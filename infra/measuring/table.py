@@ -2,11 +2,18 @@
 where there are any."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 NOTHING: Final = "-"
+
+
+def say(*lines: str) -> None:
+    """At once, however long what comes next takes."""
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
 
 
 @dataclass(frozen=True, slots=True)
