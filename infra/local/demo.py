@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from infra import migrate
-from infra.local import invariants, parameters, round_trips, stack, stories
+from infra.local import invariants, parameters, stack, statements, stories
 from infra.local.paths import LOCAL
 from infra.local.shop import Shop
 from infra.local.steps import SetupError
@@ -32,22 +32,22 @@ def _tell_all(shop: Shop, schema: str) -> None:
     for number, story in enumerate(stories.ALL, start=1):
         print(f"\n{number}. {story.__doc__}")
         story(shop)
-    print("\nWhat a transaction costs, in round trips to MySQL from BEGIN to COMMIT:")
-    _tell_round_trips(shop, schema)
+    print("\nWhat a transaction costs, in statements from BEGIN to COMMIT (some go together):")
+    _tell_statements(shop, schema)
     print("\nThe whole database, once all is at rest:")
     _check_invariants(shop)
 
 
-def _tell_round_trips(shop: Shop, schema: str) -> None:
+def _tell_statements(shop: Shop, schema: str) -> None:
     """Counted by the engine, on the deployed functions, whose connections are warm by now."""
-    with round_trips.watched(LOCAL, schema) as watch:
+    with statements.watched(LOCAL, schema) as watch:
         sku_id = shop.new_sku("Counted paper", "1.00", 10)
         stories.sold(shop, stories.MEI, sku_id)
         cancelled = stories.ordered(shop, stories.MEI, sku_id)
         shop.call("POST", f"/orders/{cancelled['order_no']}/cancel", stories.MEI)
         shop.wait_for_hold(cancelled["order_no"], "RELEASED")
-    for name, trips in watch.costs.items():
-        print(f"   {name:<28} {trips:>3}")
+    for name, how_many in watch.costs.items():
+        print(f"   {name:<28} {how_many:>3}")
 
 
 def _check_invariants(shop: Shop) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local import round_trips, stories
+from infra.local import statements, stories
 from infra.local.paths import TEST_HOME
 from infra.local.stories import giving_back
 
@@ -19,8 +19,8 @@ def test_a_story_that_ends_otherwise_is_noticed(shop, monkeypatch):
         giving_back.pay_a_wrong_amount(shop)
 
 
-def test_round_trips_stay_within_their_budget(shop, deployed):
-    with round_trips.watched(TEST_HOME, deployed["mysql"]["database"]) as watch:
+def test_statements_stay_within_their_budget(shop, deployed):
+    with statements.watched(TEST_HOME, deployed["mysql"]["database"]) as watch:
         stories.sold(shop, 42, shop.new_sku("Counted paper", "1.00", 5))
     assert watch.costs["a one-line order, placed"] == 11
     # One of them ends the payment page.

@@ -1,7 +1,8 @@
-"""Count what a deployed function's transaction costs, as MySQL itself saw it.
+"""Count the statements of a deployed function's transaction, as MySQL itself saw them.
 
-Each statement of a session, BEGIN and COMMIT too, is one round trip. The engine's own history of
-statements is read, so nothing in the product has to count.
+BEGIN and COMMIT are counted too. Some go together in one round trip, which the engine does not
+tell: those are counted where they are made, by the tests. The engine's own history of statements is
+read, so nothing in the product has to count.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ MARKS = {
 
 @dataclass
 class Watch:
-    """Once the watch has ended, ``costs`` has the round trips of what was done, by its name."""
+    """Once the watch has ended, ``costs`` has the statements of what was done, by its name."""
 
     costs: dict[str, int] = field(default_factory=dict)
 
